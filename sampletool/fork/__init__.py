@@ -1,1 +1,1 @@
-"""Makes a project of your own out of this one: the kit, the parts that you choose, and an example to replace."""
+"""Create a tool of your own: the kit, the parts that you choose, and an example to replace."""

@@ -1,11 +1,18 @@
-"""How making a project can fail."""
+"""How creating a project can fail."""
 
 from ..kit.contract.errors import ExitStatus, ToolError
+from ..kit.contract.file_errors import OutputExists
 
 
 class GitFailed(ToolError):
-    """git could not list what a project is made from, or make its first commit; nothing was made."""
+    """git could not list the files of the checkout, or could not store those of the new project."""
 
     code, exit_status = "GIT_FAILED", ExitStatus.PRECONDITION
-    sentence = "git {command} failed in {directory}: {reason}."
-    advice = "A project is made from a git checkout or from an installed wheel; git says what is missing."
+    sentence = "git {command} failed in {directory}: {reason}. No project was created."
+    advice = "Fix what git reports, then run the command again."
+
+
+class DirectoryNotFree(OutputExists):
+    """There is already something else at the path where the project belongs."""
+
+    advice = "Choose a new or an empty directory with --to DIR."

@@ -1,98 +1,227 @@
-"""A project of your own, as the content of each of its files: the kit, the chosen parts, and what is written for it.
+"""Compute the files of a new project from the files of this one. Nothing is read or written here.
 
-Pure: files in, files out. Nothing in it speaks of the project that it is made from but LICENSE and a line of README.md.
+* The kit comes along unchanged, or not at all if the project depends on it.
+* A chosen part comes along with its tests, under the new names. It then belongs to the owner of the
+  project, so it is edited there like any other code.
+* Everything else comes from the template, which is written with the names of this project.
+
+Some lines of the template are for some projects only. Their ends say for which: `# state` for those
+with the part `state`, `# dependency` for those that depend on the kit, and so on.
 """
 
 import re
 import time
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
 from .. import REPOSITORY
 from ..kit.checksums import listing
 from ..kit.contract.file_errors import EditRefused
 from ..kit.part_discovery import part_names
 from ..kit.parts import find_folders, remove_lines
-from ..kit.program import PACKAGE, PROGRAM, __version__
-from ..kit.rename import Names, rename_files
+from ..kit.program import KIT, PACKAGE, PROGRAM, __version__
 from ..kit.settings.toml_edit import CannotEdit, set_value
+from .choice import EXAMPLE_PART, Choice
+from .kit_requirement import is_direct
+from .renaming import Names, Renaming, command_words, rename_files
 
 TEMPLATE = f"{PACKAGE}/fork/template/"
-"""Below it lies what is written for the new project, with the names of this one."""
-_FOLDERS = (f"{PACKAGE}/kit/", "tests/kit/", "docs/kit/")
-_TAKEN = (f"{PACKAGE}/__main__.py", "tests/__init__.py", "tests/conftest.py", "docs/index.md",
-          "constraints.txt", ".gitignore", "LICENSE")  # fmt: skip
+"""The folder with the files that are written for the new project."""
 
+_KIT_FOLDER = f"{PACKAGE}/kit/"
 
-class Choice(NamedTuple):
-    """What the caller asks for."""
+_COPIED_FILES = (f"{PACKAGE}/__main__.py", "tests/__init__.py", "constraints.txt", ".gitignore")
 
-    name: str
-    command: str
-    parts: frozenset[str]
-    author: str
-    description: str
-    license_holder: str
-    ci: str
+_FOLDERS_LEFT_OUT = ("bench", "mutants", "project")
+"""Folders in the tests of a part that are about this project, and about how it is developed."""
+
+_VARIANTS = frozenset({"vendored", "dependency", "github", "url"})
+"""The marks of lines in the template that are not about a part."""
+
+_RUFF_SETTINGS = "ruff-kit.toml"
+"""The file with the kit's settings for ruff, in a project that does not contain the kit."""
 
 
 def offered_parts() -> list[str]:
+    """Return the parts that can come along."""
     return [name for name in part_names() if name != "fork"]
 
 
-def project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
-    """The files of the new project, by their paths."""
-    package = choice.name.replace("-", "_")
-    left_out = {*part_names()} - choice.parts
-    not_taken = tuple(f"{folder}/" for folder in find_folders(left_out, source))
-    chosen = tuple(f"{folder}/" for folder in find_folders({*choice.parts}, source))
-    files = {
-        path: content
-        for path, content in source.items()
-        if (path.startswith((*_FOLDERS, *chosen)) or path in _TAKEN) and not path.startswith(not_taken)
-    }
-    files |= {
-        path.removeprefix(TEMPLATE).replace("project.template", "project.toml"): content
-        for path, content in source.items()
-        if path.startswith(TEMPLATE) and (choice.ci == "github" or ".github/" not in path)
-    }
-    files["docs/index.md"] = files["docs/index.md"].replace(source["docs/front.md"].rstrip(b"\n"), b"# Pages")
-    for path in ("pyproject.toml", "Makefile", *(path for path in files if path.endswith(".md"))):
-        files[path] = remove_lines(left_out, path, files[path].decode()).encode()
-    files["pyproject.toml"] = _unformatted(files["pyproject.toml"].decode(), sorted(chosen)).encode()
-    before, line, after = files.pop("LICENSE").decode().partition("Copyright (c)")
-    made = rename_files(files, Names(PACKAGE, PROGRAM), Names(package, choice.command))
-    made["pyproject.toml"] = _metadata(made["pyproject.toml"].decode(), choice).encode()
-    for path in ("README.md", "AGENTS.md", "CHANGELOG.md", f"{package}/__init__.py"):
-        made[path] = _filled(made[path].decode(), choice, is_python=path.endswith(".py")).encode()
-    # The licence asks to keep whose the taken code is; yours stands above it.
-    made["LICENSE"] = f"{before}Copyright (c) {time.strftime('%Y')} {choice.license_holder}\n{line}{after}".encode()
-    kit = f"{package}/kit/"
-    kit_files = {path.removeprefix(kit): content for path, content in made.items() if path.startswith(kit)}
-    made[f"{kit}CHECKSUMS"] = listing(kit_files).encode()
-    return dict(sorted(made.items()))
+def new_project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
+    """Return the files of the new project, by their paths. `source` are the files of this one."""
+    renaming = _renaming(source, choice)
+    template_files = rename_files(_template_files(source, choice), renaming)
+    files = rename_files(_copied_files(source, choice.parts), renaming)
+    for path, content in template_files.items():
+        # After the renaming, which would change these texts of the user too.
+        files[path] = _fill_placeholders(path, content.decode(), choice).encode()
+    if choice.kit == "vendored":
+        files |= _kit_files(source, choice.package)
+    else:
+        files[_RUFF_SETTINGS] = _ruff_settings(source)
+    pyproject = files["pyproject.toml"].decode()
+    files["pyproject.toml"] = _set_metadata(pyproject, choice).encode()
+    files["LICENSE"] = _license(source["LICENSE"].decode(), choice.license_holder).encode()
+    return dict(sorted(files.items()))
 
 
-def _metadata(text: str, choice: Choice) -> str:
-    about = {"name": choice.name, "description": choice.description, "authors": [{"name": choice.author}]}
-    for key, value in about.items():
-        try:
-            text = set_value(text, ("project", key), value)
-        except CannotEdit as error:
-            raise EditRefused("pyproject.toml", error.reason, key=f"project.{key}") from error
-    return text
+def _variants_of(choice: Choice) -> set[str]:
+    """Return the marks of the template's lines that belong to the project, except those of parts."""
+    variants = {str(choice.kit)}
+    if choice.ci == "github":
+        variants.add("github")
+    if choice.kit_requirement and is_direct(choice.kit_requirement):
+        variants.add("url")
+    return variants
 
 
-def _unformatted(text: str, folders: list[str]) -> str:
-    """With another name in them lines are longer and imports in another order: what is taken is not to be formatted."""
-    lines = [f'    "{folder[:-1]}",  # {folder.split("/")[-2]}\n' for folder in folders]
-    taken = "".join(['    "tests/kit",\n    "docs/kit",\n', *lines])
-    return text.replace("[tool.ruff]\n", f"[tool.ruff]\nextend-exclude = [  # taken as they are\n{taken}]\n")
+def _copied_files(source: Mapping[str, bytes], parts: frozenset[str]) -> dict[str, bytes]:
+    """Return the chosen parts with their tests, and the files that every project has."""
+    other_parts = set(part_names()) - parts
+    chosen = _prefixes(find_folders(set(parts), source))
+    others = _prefixes(find_folders(other_parts, source))
+    copied = {}
+    for path, content in source.items():
+        is_of_part = path.startswith(chosen) and not path.startswith(("docs/", *others))
+        if path in _COPIED_FILES or (is_of_part and not _is_about_this_project(path)):
+            copied[path] = content
+    return copied
 
 
-def _filled(text: str, choice: Choice, *, is_python: bool) -> str:
+def _prefixes(folders: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{folder}/" for folder in folders)
+
+
+def _is_about_this_project(path: str) -> bool:
+    folders = path.split("/")[:-1]
+    return path.startswith("tests/") and not set(folders).isdisjoint(_FOLDERS_LEFT_OUT)
+
+
+def _template_files(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
+    """Return the files of the template that belong to the project, without other lines."""
+    variants = _variants_of(choice)
+    unwanted_parts = set(part_names()) - choice.parts
+    unwanted_marks = unwanted_parts | (_VARIANTS - variants)
+    files = {}
+    for template_path, content in source.items():
+        if not template_path.startswith(TEMPLATE):
+            continue
+        path = _path_in_project(template_path.removeprefix(TEMPLATE), variants)
+        if path is None:
+            continue
+        text = remove_lines(unwanted_marks, path, content.decode())
+        text = _remove_marks(text, variants)
+        if path.endswith(".toml"):
+            # Of a table that was removed, the empty line above it stays.
+            text = re.sub(r"\n{3,}", "\n\n", text)
+        files[path] = text.encode()
+    return files
+
+
+def _path_in_project(path: str, variants: set[str]) -> str | None:
+    """Return where a file of the template belongs, or None if it is for other projects.
+
+    A file for some projects only is in a folder with the name of their variant.
+    """
+    folder, _, inner_path = path.partition("/")
+    if folder in _VARIANTS:
+        if folder not in variants:
+            return None
+        path = inner_path
+    # In the template it has another name, so that no program takes it for the settings of a project.
+    return path.replace("pyproject.template", "pyproject.toml")
+
+
+def _remove_marks(text: str, variants: set[str]) -> str:
+    """Return the text without the marks of the variants. Those of parts stay, for `kit.parts`."""
+    marks = "|".join(sorted(variants))
+    return re.sub(rf" *(?:# (?:{marks})|<!-- (?:{marks}) -->)$", "", text, flags=re.MULTILINE)
+
+
+def _fill_placeholders(path: str, text: str, choice: Choice) -> str:
+    """Return the text with the values of the project in place of words such as `@@NAME@@`."""
     description = choice.description
-    if is_python:
+    if path.endswith(".py"):
         description = description.replace("\\", "\\\\").replace('"', '\\"')
-    words = {"NAME": choice.name, "DESCRIPTION": description, "ORIGIN": f"[{PACKAGE} {__version__}]({REPOSITORY})"}
-    return re.sub("@@([A-Z]+)@@", lambda found: words[found[1]], text)
+    values = {
+        "NAME": choice.name,
+        "DESCRIPTION": description,
+        "REPOSITORY": choice.repository,
+        "DOCUMENTATION": choice.documentation,
+        "ORIGIN": f"[{PACKAGE} {__version__}]({REPOSITORY})",
+        "ORIGIN_REPOSITORY": REPOSITORY,
+        "ORIGIN_PACKAGE": PACKAGE,
+        "COPIED_PARTS": _ruff_exclusion(choice),
+    }
+    return re.sub(r"@@([A-Z_]+)@@", lambda match: values[match[1]], text)
+
+
+def _ruff_exclusion(choice: Choice) -> str:
+    """Return the setting that keeps ruff from checking the copied parts, if there are any.
+
+    With other names in them, lines have other lengths, and imports belong in another order.
+    """
+    if not choice.parts:
+        return ""
+    lines = ["", "extend-exclude = [  # copied parts, which are formatted for their former names"]
+    for part in sorted(choice.parts):
+        for folder in (choice.package, "tests"):
+            lines.append(f'    "{folder}/{part}",  # {part}')
+    lines.append("]")
+    return "\n".join(lines)
+
+
+def _renaming(source: Mapping[str, bytes], choice: Choice) -> Renaming:
+    old = Names(package=PACKAGE, command=PROGRAM, kit=KIT)
+    kit = f"{choice.package}.kit" if choice.kit == "vendored" else KIT
+    new = Names(package=choice.package, command=choice.command, kit=kit)
+    words = command_words(source, PACKAGE) | {EXAMPLE_PART}
+    return Renaming(old, new, words)
+
+
+def _kit_files(source: Mapping[str, bytes], package: str) -> dict[str, bytes]:
+    """Return the files of the kit as they are, and the list of their checksums."""
+    contents = {}
+    for path, content in source.items():
+        if path.startswith(_KIT_FOLDER):
+            contents[path.removeprefix(_KIT_FOLDER)] = content
+    # The kit in a project that was created from another one has a list already.
+    contents.pop("CHECKSUMS", None)
+    checksums = listing(contents)
+    files = {f"{package}/kit/{path}": content for path, content in contents.items()}
+    files[f"{package}/kit/CHECKSUMS"] = checksums.encode()
+    return files
+
+
+def _ruff_settings(source: Mapping[str, bytes]) -> bytes:
+    """Return the kit's settings for ruff, for a project that does not contain the kit."""
+    text = source[f"{_KIT_FOLDER}ruff.toml"].decode()
+    # This path would lead out of the project.
+    return re.sub(r"^cache-dir = .*\n", "", text, flags=re.MULTILINE).encode()
+
+
+def _set_metadata(pyproject: str, choice: Choice) -> str:
+    """Return the text of pyproject.toml with the metadata of the project. Raise EditRefused."""
+    metadata = {
+        ("project", "name"): choice.name,
+        ("project", "description"): choice.description,
+        ("project", "authors"): [{"name": choice.author}],
+    }
+    if choice.kit_requirement:
+        metadata["project", "dependencies"] = [choice.kit_requirement]
+    if choice.repository:
+        metadata["project", "urls", "Repository"] = choice.repository
+    if choice.documentation:
+        metadata["project", "urls", "Documentation"] = choice.documentation
+    for key, value in metadata.items():
+        try:
+            pyproject = set_value(pyproject, key, value)
+        except CannotEdit as error:
+            raise EditRefused("pyproject.toml", error.reason, key=".".join(key)) from error
+    return pyproject
+
+
+def _license(text: str, holder: str) -> str:
+    """Return the license with another holder above the one that the copied code has."""
+    before, mark, after = text.partition("Copyright (c)")
+    year = time.strftime("%Y")
+    return f"{before}Copyright (c) {year} {holder}\n{mark}{after}"

@@ -1,26 +1,52 @@
-"""What a project is made from: the files of a checkout that git tracks, or those that an installed wheel carries."""
+"""The files that a new project is made from.
 
+In a checkout, they are the files that git tracks, as they are now. An installed wheel has the
+package itself, and an archive with the rest.
+"""
+
+import tarfile
 from pathlib import Path
 
 from ..kit.program import PACKAGE
 from .git import git
 
-_CARRIED = Path(__file__).with_name("carried")
-"""In a wheel: what lies beside the package in a checkout."""
-TOP = Path(__file__).parents[2]
-IS_WHEEL = _CARRIED.is_dir()
+CHECKOUT = Path(__file__).parents[2]
+"""The directory that contains the package: the checkout, or `site-packages`."""
+
+# hatch_build.py writes it. One archive is much smaller than the same files in the wheel would be.
+_ARCHIVE = Path(__file__).with_name("carried.tar.gz")
+
+IS_WHEEL = _ARCHIVE.exists()
 
 
 def source_files() -> dict[str, bytes]:
-    """The content of each by its path in a checkout."""
-    if IS_WHEEL:
-        package = (path for path in (TOP / PACKAGE).rglob("*") if _CARRIED not in path.parents)
-        found = {path.relative_to(TOP).as_posix(): path for path in package}
-        found |= {path.relative_to(_CARRIED).as_posix(): path for path in _CARRIED.rglob("*")}
-    else:
-        found = {name: TOP / name for name in git(TOP, "ls-files", "-z").split("\0")}
-    return {
-        name: path.read_bytes()
-        for name, path in sorted(found.items())
-        if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts
-    }
+    """Return the content of each file by its path in a checkout."""
+    if not IS_WHEEL:
+        return _tracked_files()
+    files = _package_files()
+    with tarfile.open(_ARCHIVE) as archive:
+        for member in archive:
+            file = archive.extractfile(member)
+            if file is not None:
+                files[member.name] = file.read()
+    return files
+
+
+def _tracked_files() -> dict[str, bytes]:
+    """Return the files of the checkout that git tracks. Raise GitFailed if it is no repository."""
+    files = {}
+    for name in git(CHECKOUT, "ls-files", "-z").split("\0"):
+        path = CHECKOUT / name
+        # A file that was deleted stays in the list until its deletion is committed.
+        if path.is_file() and not path.is_symlink():
+            files[name] = path.read_bytes()
+    return files
+
+
+def _package_files() -> dict[str, bytes]:
+    """Return the files of the installed package, except bytecode."""
+    files = {}
+    for path in (CHECKOUT / PACKAGE).rglob("*"):
+        if path.is_file() and path != _ARCHIVE and "__pycache__" not in path.parts:
+            files[path.relative_to(CHECKOUT).as_posix()] = path.read_bytes()
+    return files

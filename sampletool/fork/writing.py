@@ -1,69 +1,129 @@
-"""Writes a project to disk: all of it with its first commit, or nothing.
+"""Write a project to disk: all of it, with its first commit, or nothing.
 
-It is written beside its directory and renamed; the kernel lets that replace nothing but an empty directory. After
-kill -9 the directory beside it is left; a later call for the same place removes it.
+The project is written to a directory next to its final place, which is then renamed. The kernel lets
+this replace nothing but an empty directory, so of two commands for one place, one fails.
+
+After kill -9, the directory next to the final place stays behind. While a command runs, it holds a
+lock on its directory. So the next command can tell which directories have no owner, and removes them.
 """
 
 import os
 import re
 import shutil
-import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..kit.context import Context
-from ..kit.contract.file_errors import FileNotFound, OutputExists
-from .errors import GitFailed
+from ..kit.contract.file_errors import FileNotFound
+from ..kit.safety.flock import EXCLUSIVE, try_lock
+from .errors import DirectoryNotFree, GitFailed
 from .git import git
 
+_SUFFIX = ".fork"
+_LEFTOVER = re.compile(rf"\..+\.[0-9a-f]{{16}}{re.escape(_SUFFIX)}")
 
-def must_be_free(directory: Path) -> None:
+
+def refuse_used_directory(directory: Path) -> None:
+    """Raise an error unless the directory is new or empty, and its parent exists."""
     if not directory.parent.is_dir():
-        raise FileNotFound(str(directory.parent), suggestion="Create it, or give another directory with --to.")
-    if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
-        found = "it is not empty" if directory.is_dir() else "it is not a directory"
-        raise OutputExists(str(directory), found=found, suggestion="Choose a new or an empty directory.")
+        hint = "Create this directory, or choose another one with --to DIR."
+        raise FileNotFound(str(directory.parent), suggestion=hint)
+    if not directory.exists():
+        return
+    if not directory.is_dir():
+        raise DirectoryNotFree(str(directory), found="it is not a directory")
+    if any(directory.iterdir()):
+        raise DirectoryNotFree(str(directory), found="it is not empty")
 
 
-def write(context: Context, files: Mapping[str, bytes], directory: Path, author: str) -> None:
-    """Beside `directory`, with the first commit; then one rename, which only a new or an empty directory allows."""
-    scratch = directory.with_name(f".{directory.name}.{context.request_id}.fork")
-    sweep(directory)
+def write_project(context: Context, files: Mapping[str, bytes], directory: Path) -> bool:
+    """Write the files to a new or empty directory. Return whether there is a first commit.
+
+    There is none if git does not know the name and the address of the user.
+    """
+    remove_leftovers(directory.parent)
     try:
-        for name, content in files.items():
+        with _scratch_directory(directory, context.request_id) as scratch:
+            for name, content in files.items():
+                context.signals.check()
+                _write_file(scratch / name, content)
+            is_committed = _commit(scratch)
             context.signals.check()
-            path = scratch / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-            if content.startswith(b"#!"):
-                path.chmod(path.stat().st_mode | 0o111)
-        commit(scratch, author)
-        context.signals.check()
-        os.rename(scratch, directory)
+            os.rename(scratch, directory)
     except OSError as error:
-        must_be_free(directory)  # another call was first
+        # Perhaps another command has used the directory meanwhile.
+        refuse_used_directory(directory)
+        # The user knows nothing of the directory next to it.
         error.filename = str(directory)
         raise
+    return is_committed
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    if content.startswith(b"#!"):
+        path.chmod(path.stat().st_mode | 0o111)
+
+
+@contextmanager
+def _scratch_directory(directory: Path, request_id: str) -> Iterator[Path]:
+    """Create a locked directory next to `directory`. Remove it, unless it was renamed."""
+    # It gets its name when it is locked. Otherwise, another command could take it for a leftover.
+    unlocked = directory.with_name(f".{directory.name}.{request_id}")
+    scratch = directory.with_name(f".{directory.name}.{request_id}{_SUFFIX}")
+    unlocked.mkdir()
+    descriptor = os.open(unlocked, os.O_RDONLY)
+    try:
+        # A file system without locks has no leftovers that are removed: see remove_leftovers.
+        with suppress(OSError):
+            try_lock(descriptor, EXCLUSIVE)
+        os.rename(unlocked, scratch)
+        yield scratch
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        for path in (unlocked, scratch):
+            shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
 
 
-def sweep(directory: Path) -> None:
-    """Remove what calls for the same directory left that were killed an hour ago; a living one takes seconds."""
-    litter = re.compile(rf"\.{re.escape(directory.name)}\.[0-9a-f]{{16}}\.fork")
-    for left in directory.parent.iterdir():
-        if litter.fullmatch(left.name) and time.time() - left.lstat().st_mtime > 3600:
-            shutil.rmtree(left, ignore_errors=True)
+def remove_leftovers(parent: Path) -> None:
+    """Remove the directories of commands that were killed."""
+    for path in parent.iterdir():
+        if _LEFTOVER.fullmatch(path.name) and _is_unowned(path):
+            shutil.rmtree(path, ignore_errors=True)
 
 
-def commit(directory: Path, author: str) -> None:
-    """In the caller's name, or where git knows none, in that of the author."""
+def _is_unowned(path: Path) -> bool:
+    """Return whether no command holds the lock on a directory."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        # It was removed meanwhile, or it belongs to another user, or it is no directory.
+        return False
+    try:
+        return try_lock(descriptor, EXCLUSIVE)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _commit(directory: Path) -> bool:
+    """Create a repository with all files. Return whether they are committed."""
     git(directory, "init", "--quiet", "--template=", "--initial-branch=main")
     git(directory, "add", "--all", "--force")
-    who: dict[str, str] = {}
-    for role in ("GIT_AUTHOR", "GIT_COMMITTER"):
-        try:
-            git(directory, "var", f"{role}_IDENT")
-        except GitFailed:
-            who |= {f"{role}_NAME": author, f"{role}_EMAIL": "nobody@example.org"}
-    git(directory, "commit", "--quiet", "--message=Begin", **who)
+    if not _has_identity(directory):
+        return False
+    git(directory, "commit", "--quiet", "--message=Begin")
+    return True
+
+
+def _has_identity(directory: Path) -> bool:
+    """Return whether git knows the name and the address of the user."""
+    try:
+        for role in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+            git(directory, "var", role)
+    except GitFailed:
+        return False
+    return True

@@ -1,12 +1,10 @@
-"""Make a project of your own: the kit, chosen parts, and an example to replace."""
+"""Create a project of your own: the kit, chosen parts, and an example to replace."""
 
-import keyword
-import os
 import re
-import sys
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated
 
 import typer
 
@@ -14,114 +12,267 @@ from ...kit.completion import offering
 from ...kit.context import Context
 from ...kit.contract.command_spec import CommandSpec
 from ...kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, did_you_mean
-from ...kit.contract.file_errors import OutputExists
 from ...kit.contract.mistyped import check_name, check_path
 from ...kit.contract.response import Effect
 from ...kit.global_options import DryRunOption, checked_by
 from ...kit.program import PACKAGE
-from ..errors import GitFailed
-from ..project import Choice, offered_parts, project
-from ..source import IS_WHEEL, TOP, source_files
-from ..writing import must_be_free, write
+from ..choice import DEFAULT_AUTHOR, DEFAULT_DESCRIPTION, Choice, CiService, KitSource
+from ..errors import DirectoryNotFree, GitFailed
+from ..kit_requirement import requirement_of
+from ..names import mistakes_in_names
+from ..project import new_project, offered_parts
+from ..source import CHECKOUT, IS_WHEEL, source_files
+from ..writing import refuse_used_directory, write_project
 
 spec = CommandSpec(
     effect="files",
-    errors=(OutputExists, GitFailed, ProgramNotFound),
+    errors=(DirectoryNotFree, GitFailed, ProgramNotFound),
     examples=("fork acme", "fork acme-stock --command stock --to stock"),
 )
 
-_NAME = re.compile(r"[a-z](-?[a-z0-9]){0,39}")
-_NAMED, _IN = checked_by(check_name), checked_by(check_path)
-_PARTS = offering(lambda _: offered_parts())
-_OF_SHELLS = """alias bg break builtin case cd command continue do done echo esac eval exec exit export false fg fi
-function jobs kill let local printf pwd read return select set shift source test then time trap true
-type umask unset until wait"""
-_OF_PROJECTS = "ci coverage git github hypothesis make mypy pip pyproject pytest python python3 ruff uv venv"
-"""A script in `.venv/bin`, or what is read as a settings file or a directory of the command: `ruff.toml`, `.venv/`."""
+_MAX_LINE_CHARACTERS = 100
+_MAX_URL_CHARACTERS = 200
+_URL = re.compile(r"https?://[^\s\"'\\<>]+")
+_PUBLISHING_URL = "https://docs.pypi.org/trusted-publishers/"
 
 
-class Made(NamedTuple):
+@dataclass(frozen=True)
+class Created:
+    """The new project."""
+
     effect: Effect
     directory: str
     files: list[str]
+    is_committed: bool
+    """Whether the files are in a first commit. In a dry run, whether they would be is unknown."""
     next: list[str]
+    """The commands to run next."""
+    to_do: list[str]
+    """What to do before the project is published."""
 
     def lines(self) -> list[str]:
-        return [f"{len(self.files)} files in {self.directory}. Next:", *(f"  {step}" for step in self.next)]
+        """Return what a person sees."""
+        lines = [f"{len(self.files)} files in {self.directory}. Next:"]
+        lines += [f"  {step}" for step in self.next]
+        if self.to_do:
+            lines.append("To do before you publish:")
+            lines += [f"  * {task}" for task in self.to_do]
+        return lines
 
 
-def installed_modules() -> set[str]:
-    """Return every name at the top of a directory with installed packages, modules and packages among them.
+def mistakes_in(choice: Choice, directory: Path, constraints: str) -> list[Mistake]:
+    """Return everything that is wrong with the options, except for --kit-from."""
+    mistakes = mistakes_in_names(choice, constraints)
+    for part in sorted(choice.parts - set(offered_parts())):
+        mistakes.append(_unknown_part(part))
+    mistakes += _mistakes_in_texts(choice)
+    if not IS_WHEEL and directory.is_relative_to(CHECKOUT):
+        problem = f"{directory} is inside of the checkout that the project is created from"
+        hint = f"Choose a directory next to it: --to ../{choice.name}"
+        mistakes.append(Mistake("--to", "INVALID_VALUE", problem, str(directory), hint))
+    return mistakes
 
-    Do not ask `importlib.metadata`: it reads the list of files of each package, which took 50 ms of every call.
+
+def _unknown_part(part: str) -> Mistake:
+    offered = offered_parts()
+    hint = did_you_mean(part, offered)
+    if not hint:
+        hint = f"The parts are {', '.join(offered)}."
+    return Mistake("--with", "INVALID_VALUE", f"There is no part {part!r}", part, hint)
+
+
+def _mistakes_in_texts(choice: Choice) -> list[Mistake]:
+    """Return what is wrong with the texts that go into the metadata of the project."""
+    mistakes = []
+    # By text: the license holder is the author, unless another one is given.
+    option_by_text = {
+        choice.license_holder: "--license-holder",
+        choice.author: "--author",
+        choice.description: "--description",
+    }
+    for text, option in option_by_text.items():
+        # git refuses an author without a letter, such as ".".
+        has_letters = any(char.isalnum() for char in text)
+        if not text.isprintable() or not has_letters or len(text) > _MAX_LINE_CHARACTERS:
+            problem = f"Invalid value for {option}: {text!r}"
+            hint = f"Use one line of text, with at most {_MAX_LINE_CHARACTERS} characters."
+            mistakes.append(Mistake(option, "INVALID_VALUE", problem, text, hint))
+    option_by_url = {"--repository": choice.repository, "--documentation": choice.documentation}
+    for option, url in option_by_url.items():
+        if url and (not _URL.fullmatch(url) or len(url) > _MAX_URL_CHARACTERS):
+            problem = f"Invalid value for {option}: {url!r} is not a URL"
+            hint = f"Use a URL such as https://example.org/{choice.name}."
+            mistakes.append(Mistake(option, "INVALID_VALUE", problem, url, hint))
+    return mistakes
+
+
+def read_kit_requirement(kit: KitSource, kit_from: str, directory: Path) -> str:
+    """Return the requirement that brings the kit, or "" if the project contains the kit.
+
+    Raise InvalidValues if the two options do not fit together, or if `kit_from` is wrong.
     """
-    modules: set[str] = set()
-    for folder in sys.path:
+    if kit == "vendored":
+        if not kit_from:
+            return ""
+        problem = "--kit-from needs --kit dependency"
+        hint = "Pass --kit dependency as well, or leave --kit-from out."
+    elif not kit_from:
+        problem = "--kit dependency needs --kit-from"
+        hint = f"Pass, for example, --kit-from '{PACKAGE}>=0.3', the URL of a wheel, or its path."
+    else:
         try:
-            names = os.listdir(folder)
-        except OSError:  # Python, too, passes over what is missing, is a zip file or cannot be read
-            continue
-        has_packages = any(name.endswith((".dist-info", ".egg-info")) for name in names)
-        if has_packages:
-            modules.update(name.partition(".")[0] for name in names)
-    return modules
+            return requirement_of(kit_from, directory)
+        except ValueError as error:
+            problem = f"Invalid value for --kit-from: {error}"
+            hint = f"Pass, for example, '{PACKAGE}>=0.3', the URL of a wheel, or its path."
+    raise InvalidValues(Mistake("--kit-from", "INVALID_VALUE", problem, kit_from, hint))
 
 
-def mistakes_in(choice: Choice, directory: Path, pins: str) -> list[Mistake]:
-    """Everything that is wrong, at once."""
-    found: list[Mistake] = []
-    modules = {"tests", "docs", "kit", "build", "dist", PACKAGE, *sys.stdlib_module_names, *installed_modules()}
-    modules |= {pin.replace("-", "_") for pin in re.findall(r"^[\w-]+", pins, re.MULTILINE)}
-    words = {*_OF_SHELLS.split(), *_OF_PROJECTS.split()}
-    names = {choice.command: ("--command", words), choice.name: ("NAME", modules | words)}
-    for name, (param, taken) in names.items():
-        if not _NAME.fullmatch(name):
-            hint = "Give small letters, digits and single dashes between them, such as acme-stock."
-            found.append(Mistake(param, "INVALID_VALUE", f"{name!r} cannot be a name", name, hint))
-        elif keyword.iskeyword(name) or name.replace("-", "_") in taken:
-            hint = f"Choose another, such as my-{name}."
-            found.append(Mistake(param, "NAME_TAKEN", f"something else is called {name}", name, hint))
-    for part in sorted(choice.parts - {*offered_parts()}):
-        hint = did_you_mean(part, offered_parts()) or f"There are {', '.join(offered_parts())}."
-        found.append(Mistake("--with", "INVALID_VALUE", f"there is no part {part!r}", part, hint))
-    lines = {choice.license_holder: "--license-holder", choice.author: "--author", choice.description: "--description"}
-    for text, flag in lines.items():
-        if not (text.isprintable() and any(map(str.isalnum, text)) and len(text) <= 100):  # git takes no "." for a name
-            found.append(Mistake(flag, "INVALID_VALUE", f"{flag} is not one line of words, of at most 100 characters"))
-    if not IS_WHEEL and directory.is_relative_to(TOP):
-        problem = f"{directory} is inside the checkout that it is made from"
-        found.append(Mistake("--to", "INVALID_VALUE", problem, str(directory), f"Give --to ../{choice.name}."))
-    return found
+def tasks_before_publishing(choice: Choice) -> list[str]:
+    """Return what is still a placeholder, and what only the owner can set up."""
+    module = f"{choice.package}/__init__.py"
+    tasks = []
+    if choice.description == DEFAULT_DESCRIPTION:
+        tasks.append(f"Describe the tool in {module}, README.md and pyproject.toml.")
+    if choice.author == DEFAULT_AUTHOR:
+        tasks.append("Set the author in pyproject.toml.")
+    if choice.license_holder == DEFAULT_AUTHOR:
+        tasks.append("Set the copyright holder in LICENSE.")
+    if not choice.repository:
+        tasks.append(f"Set REPOSITORY in {module}, and [project.urls] in pyproject.toml.")
+    if choice.kit_requirement.startswith(f"{PACKAGE} @ file:"):
+        tasks.append("In pyproject.toml, require the kit from an index or a URL, not from a file.")
+    if choice.ci == "github":
+        tasks.append(f"Let your index trust release.yml: {_PUBLISHING_URL}")
+    return tasks
+
+
+def next_steps(choice: Choice, directory: Path, *, is_committed: bool) -> list[str]:
+    """Return the commands to run next."""
+    steps = [f"cd {quote(str(directory))}"]
+    if not is_committed:
+        # git knows no name and address. The user enters them once for all repositories.
+        steps += [
+            'git config --global user.name "YOUR NAME"',
+            "git config --global user.email YOU@EXAMPLE.ORG",
+            "git commit --message=Begin",
+        ]
+    return [*steps, "make check test", f".venv/bin/{choice.command} --help"]
 
 
 def command(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", callback=_NAMED, help="Of project and package: acme-stock.")],
-    typed: Annotated[str, typer.Option("--command", metavar="CMD", callback=_NAMED, help="To type; else NAME.")] = "",
-    to: Annotated[str, typer.Option(metavar="DIR", callback=_IN, help="A new or empty directory; else ./NAME.")] = "",
-    parts: Annotated[
-        str, typer.Option("--with", metavar="PART,...", autocompletion=_PARTS, help="Parts to take.")
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            callback=checked_by(check_name),
+            help="Name of the project and of its package, for example acme-stock.",
+        ),
+    ],
+    typed: Annotated[
+        str,
+        typer.Option(
+            "--command",
+            metavar="CMD",
+            callback=checked_by(check_name),
+            help="Name of the command that users type.",
+            show_default="NAME",
+        ),
     ] = "",
-    author: Annotated[str, typer.Option(help="Who writes it.")] = "The maintainers",
-    description: Annotated[str, typer.Option(help="What it does, in one line.")] = "Does one thing, for many at once",
-    license_holder: Annotated[str, typer.Option(help="Whose it is; else the author's.")] = "",
-    ci: Annotated[Literal["github", "none"], typer.Option(help="Which workflows it gets.")] = "none",
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR",
+            callback=checked_by(check_path),
+            help="Create the project in this directory, which must be new or empty.",
+            show_default="./NAME",
+        ),
+    ] = "",
+    parts: Annotated[
+        str,
+        typer.Option(
+            "--with",
+            metavar="PART,...",
+            autocompletion=offering(lambda _: offered_parts()),
+            help="Copy these parts and their tests, for example state,lab.",
+            show_default="none",
+        ),
+    ] = "",
+    kit: Annotated[
+        KitSource,
+        typer.Option(help="Copy the kit into the project, or depend on the package that has it."),
+    ] = "vendored",
+    kit_from: Annotated[
+        str,
+        typer.Option(
+            metavar="REQUIREMENT",
+            help=(
+                "Depend on this package: a requirement, or the URL or the path of a wheel. "
+                "Only with --kit dependency."
+            ),
+        ),
+    ] = "",
+    author: Annotated[
+        str,
+        typer.Option(help="Name the author of the project."),
+    ] = DEFAULT_AUTHOR,
+    description: Annotated[
+        str,
+        typer.Option(help="Describe the project in one line."),
+    ] = DEFAULT_DESCRIPTION,
+    license_holder: Annotated[
+        str,
+        typer.Option(help="Name the copyright holder.", show_default="the author"),
+    ] = "",
+    repository: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Set the address of the repository."),
+    ] = "",
+    documentation: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Set the address of the documentation."),
+    ] = "",
+    ci: Annotated[
+        CiService,
+        typer.Option(help="Add workflows that check and release the project."),
+    ] = "none",
     dry_run: DryRunOption = False,
-) -> Made:
-    """Make a tool of your own out of this one.
+) -> Created:
+    """Create a tool of your own from this one.
 
-    A new directory with the kit, the parts that you choose, an example to replace, and the first commit.
+    The new project contains the kit, the parts that you choose, an example to replace, and a
+    first commit. A directory that is not empty is never changed.
     """
     context: Context = ctx.obj
     directory = (context.cwd / (to or name)).resolve()
-    taken = frozenset(filter(None, parts.split(",")))
-    choice = Choice(name, typed or name, taken, author, description, license_holder or author, ci)
-    files = source_files()
-    if mistakes := mistakes_in(choice, directory, files["constraints.txt"].decode()):
+    choice = Choice(
+        name=name,
+        command=typed or name,
+        parts=frozenset(part for part in parts.split(",") if part),
+        author=author,
+        description=description,
+        license_holder=license_holder or author,
+        repository=repository,
+        documentation=documentation,
+        ci=ci,
+        kit=kit,
+        kit_requirement=read_kit_requirement(kit, kit_from, context.cwd),
+    )
+    source = source_files()
+    mistakes = mistakes_in(choice, directory, source["constraints.txt"].decode())
+    if mistakes:
         raise InvalidValues(*mistakes)
-    must_be_free(directory)
-    files = project(files, choice)
+    refuse_used_directory(directory)
+    files = new_project(source, choice)
+    is_committed = True
     if not dry_run:
-        write(context, files, directory, author)
-    steps = [f"cd {quote(str(directory))}", "make check test", f".venv/bin/{choice.command} --help"]
-    return Made("created", str(directory), [*files], steps)
+        is_committed = write_project(context, files, directory)
+    return Created(
+        effect="created",
+        directory=str(directory),
+        files=list(files),
+        is_committed=is_committed,
+        next=next_steps(choice, directory, is_committed=is_committed),
+        to_do=tasks_before_publishing(choice),
+    )

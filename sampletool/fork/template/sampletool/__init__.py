@@ -1,7 +1,7 @@
-"""@@DESCRIPTION@@
-
-One answer per call on stdout: JSON where a program reads it, text on a terminal. Everything else is on stderr.
-"""
+"""@@DESCRIPTION@@"""
 
 PROGRAM = "tool"
+REPOSITORY = "@@REPOSITORY@@"
+# The address of the documentation. While it is empty, no link to it is printed.
+DOCUMENTATION = "@@DOCUMENTATION@@"
 __version__ = "0.1.0"

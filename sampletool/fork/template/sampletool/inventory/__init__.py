@@ -1,1 +1,1 @@
-"""An example to replace: what is in the cupboard, and how many pieces there are of each item."""
+"""Keep an inventory: an example to replace."""

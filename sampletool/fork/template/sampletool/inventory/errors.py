@@ -1,11 +1,11 @@
-"""What can be wrong with an inventory."""
+"""Say what can go wrong with an inventory."""
 
 from ..kit.contract.errors import ExitStatus, ToolError
 
 
 class NotEnough(ToolError):
-    """There are fewer pieces than are to be removed."""
+    """The inventory has fewer pieces than requested."""
 
     code, exit_status = "NOT_ENOUGH", ExitStatus.CONFLICT
-    sentence = "There are {there} pieces of {item}; {wanted} were asked for."
-    advice = "`{PROGRAM} inventory list` shows what there is."
+    sentence = "Cannot take {wanted} pieces of {item}: there are only {there}."
+    advice = "To see what is in stock, run `{PROGRAM} inventory list`."

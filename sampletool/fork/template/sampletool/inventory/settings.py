@@ -1,5 +1,9 @@
-"""The settings that this part knows: plain literals, no import."""
+"""Define the settings of the inventory."""
 
 SETTINGS = {
-    "scarce_below": {"kind": "count", "default": "5", "help": "Fewer are few."},
+    "scarce_below": {
+        "kind": "count",
+        "default": "5",
+        "help": "The number of pieces below which an item is scarce.",
+    },
 }

@@ -1,7 +1,7 @@
-"""The inventory is a TOML file of the workspace: `screw = 20`. Its name is that of no workspace file."""
+"""Read and change the inventory: a TOML file in the workspace, with lines such as `screw = 20`."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from ..kit.context import Context
 from ..kit.contract.response import Effect
@@ -9,31 +9,42 @@ from ..kit.safety.errors import InvalidToml
 from ..kit.safety.toml_file import TomlEdit, TomlText
 from ..kit.settings.change import set_key
 
+FILE = "in_stock.toml"
 
-class Changed(NamedTuple):
+
+@dataclass(frozen=True)
+class Changed:
+    """The number of pieces of an item after a change."""
+
     effect: Effect
     item: str
     pieces: int
 
     def lines(self) -> list[str]:
+        """Return what a person sees."""
         return [f"{self.item}: {self.pieces}"]
 
 
-def stock_file(context: Context) -> Path:
-    """Outside a workspace this is NO_WORKSPACE."""
-    return context.workspace / "in_stock.toml"
+def inventory_of(context: Context) -> Path:
+    """Return the path of the inventory. Raise NoWorkspace outside of a workspace."""
+    return context.workspace / FILE
 
 
 def counts(text: TomlText) -> dict[str, int]:
-    """The pieces of each item. People edit this file: what is no number is an error, not a crash."""
+    """Return the number of pieces of each item.
+
+    Raise InvalidToml if a value is not a whole number.
+    """
+    # People edit this file by hand, so any value can be in it.
     for item, pieces in text.document.items():
+        # Not isinstance(): True is an int.
         if type(pieces) is not int:
             raise InvalidToml(str(text.path), f"{item} is not a whole number")
     return text.document
 
 
-def change(file: TomlEdit, item: str, pieces: int) -> Changed:
-    """The new text of the file; nothing is changed before `file.write()`."""
-    before = counts(file.before).get(item)
+def set_pieces(file: TomlEdit, item: str, pieces: int) -> Changed:
+    """Change the text of the file in memory. The caller writes it."""
+    effect: Effect = "updated" if item in file.before.document else "created"
     set_key(file, (item,), pieces)
-    return Changed("created" if before is None else "unchanged" if before == pieces else "updated", item, pieces)
+    return Changed(effect, item, pieces)

@@ -1,1 +1,1 @@
-"""What is in the cupboard, which many may change at once."""
+"""Manage items that many processes change at once."""

@@ -1,6 +1,6 @@
-"""Every item, and whether there are few of it."""
+"""List the items of the inventory."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import typer
 
@@ -9,31 +9,49 @@ from ....kit.contract.command_spec import CommandSpec
 from ....kit.contract.errors import NoWorkspace
 from ....kit.contract.table import Line, header_row
 from ....kit.safety.toml_file import read_toml
-from ...stock import counts, stock_file
+from ...stock import counts, inventory_of
 
-spec = CommandSpec(effect="nothing", errors=(NoWorkspace,), examples=("inventory list",))
+spec = CommandSpec(
+    effect="nothing",
+    errors=(NoWorkspace,),
+    reads=("workspace", "settings"),
+    examples=("inventory list",),
+)
 
 
-class Item(NamedTuple):
+@dataclass(frozen=True)
+class Item:
+    """One row of the list."""
+
     item: str
     pieces: int
-    is_low: bool
+    is_scarce: bool
 
 
-class Items(NamedTuple):
+@dataclass(frozen=True)
+class Items:
+    """The list, sorted by name."""
+
     items: list[Item]
 
     def lines(self) -> list[Line]:
-        head = header_row("item", "pieces", "")
-        return [head, *((each.item, str(each.pieces), "few" if each.is_low else "") for each in self.items)]
+        """Return a table: a tuple of texts for each row."""
+        table = [header_row("item", "pieces", "")]
+        for row in self.items:
+            remark = "scarce" if row.is_scarce else ""
+            table.append((row.item, str(row.pieces), remark))
+        return table
 
 
 def command(ctx: typer.Context) -> Items:
-    """List the items, and which are few.
+    """List the items, and mark those that are scarce.
 
-    Fewer than the setting scarce_below are few.
+    An item is scarce if there are fewer pieces than the `scarce_below` setting says.
     """
     context: Context = ctx.obj
-    low = context.settings.value("scarce_below")
-    stock = counts(read_toml(stock_file(context)))
-    return Items([Item(item, pieces, pieces < low) for item, pieces in sorted(stock.items())])
+    scarce_below = context.settings.value("scarce_below")
+    pieces_by_item = counts(read_toml(inventory_of(context)))
+    items = []
+    for item, pieces in sorted(pieces_by_item.items()):
+        items.append(Item(item, pieces, is_scarce=pieces < scarce_below))
+    return Items(items)

@@ -1,0 +1,8 @@
+"""Run every test with the fixtures of the kit, which is an installed package."""
+
+import os
+
+# It tells the kit which program the tests are about. So it has to be set before the kit is imported.
+os.environ["KIT_PACKAGE"] = "sampletool"
+
+pytest_plugins = ["sampletool.kit.testing.plugin"]

@@ -1,0 +1,3 @@
+"""Run every test with the fixtures of the kit."""
+
+pytest_plugins = ["sampletool.kit.testing.plugin"]
