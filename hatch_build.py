@@ -22,8 +22,8 @@ _COMPLETION_FILES = {
 }
 """Where each shell looks for completion, below a directory `share`."""
 
-_CARRIED_PATHS = ("constraints.txt", ".gitignore", "LICENSE", "tests")
-"""What `tool fork` copies into a new project, in addition to the package and the pages."""
+_FORK_ARCHIVE = "carried.tar.gz"
+"""The file in the part `fork` with what `tool fork` needs in addition to the package."""
 
 _PAGE_LINK = re.compile(r"^\* (\[.+\])\((?!\.\.)([^)]+)\)", re.MULTILINE)
 """An entry in the list of all pages: its title in brackets, and its path."""
@@ -39,6 +39,7 @@ class Build(BuildHookInterface[Any]):
         self._package = self.metadata.core.name
         (self._program,) = self.metadata.core.scripts
         self._created = TemporaryDirectory()
+        self._archive_directory = TemporaryDirectory()
         share = Path(self._created.name)
 
         self._run_python("-m", f"{self._package}.kit.manual", str(share / _MAN_DIRECTORY))
@@ -51,14 +52,18 @@ class Build(BuildHookInterface[Any]):
         for file in share.rglob("*"):
             if file.is_file():
                 build_data["shared_data"][str(file)] = f"share/{file.relative_to(share)}"
-        for file in self._files_for_forks():
-            target = f"{self._package}/fork/carried/{file.relative_to(self.root)}"
-            build_data["force_include"][str(file)] = target
+        # An installed tool creates projects too.
+        if Path(self.root, self._package, "fork").is_dir():
+            archive = Path(self._archive_directory.name, _FORK_ARCHIVE)
+            self._run_python("-m", f"{self._package}.fork.carried", str(archive))
+            target = f"{self._package}/fork/{_FORK_ARCHIVE}"
+            build_data["force_include"][str(archive)] = target
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove the files that `initialize` has created."""
         if version != "editable":
             self._created.cleanup()
+            self._archive_directory.cleanup()
 
     def _completion(self, shell: str) -> str:
         """Return the completion script for a shell."""
@@ -88,14 +93,6 @@ class Build(BuildHookInterface[Any]):
                 "",
             ]
         )
-
-    def _files_for_forks(self) -> list[Path]:
-        """Return what `tool fork` needs. An installed tool creates projects too."""
-        if not Path(self.root, self._package, "fork").is_dir():
-            return []
-        # Everything but __pycache__, which hatchling does not leave out here.
-        pages = Path(self.root, "docs").glob("[!_]*")
-        return [*pages, *(Path(self.root, name) for name in _CARRIED_PATHS)]
 
     def _write(self, file: Path, content: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)

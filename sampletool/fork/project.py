@@ -29,7 +29,8 @@ TEMPLATE = f"{PACKAGE}/fork/template/"
 
 _KIT_FOLDER = f"{PACKAGE}/kit/"
 
-_COPIED_FILES = (f"{PACKAGE}/__main__.py", "tests/__init__.py", "constraints.txt", ".gitignore")
+COPIED_FILES = (f"{PACKAGE}/__main__.py", "tests/__init__.py", "constraints.txt", ".gitignore")
+"""The files that every project has."""
 
 _FOLDERS_LEFT_OUT = ("bench", "mutants", "project")
 """Folders in the tests of a part that are about this project, and about how it is developed."""
@@ -82,7 +83,7 @@ def _copied_files(source: Mapping[str, bytes], parts: frozenset[str]) -> dict[st
     copied = {}
     for path, content in source.items():
         is_of_part = path.startswith(chosen) and not path.startswith(("docs/", *others))
-        if path in _COPIED_FILES or (is_of_part and not _is_about_this_project(path)):
+        if path in COPIED_FILES or (is_of_part and not is_about_this_project(path)):
             copied[path] = content
     return copied
 
@@ -91,7 +92,8 @@ def _prefixes(folders: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{folder}/" for folder in folders)
 
 
-def _is_about_this_project(path: str) -> bool:
+def is_about_this_project(path: str) -> bool:
+    """Return whether a file in the tests of a part stays here when the part comes along."""
     folders = path.split("/")[:-1]
     return path.startswith("tests/") and not set(folders).isdisjoint(_FOLDERS_LEFT_OUT)
 
