@@ -18,16 +18,15 @@ _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,39}")
 
 _PROJECT_DIRECTORIES = frozenset({"build", "dist", "docs", "kit", "tests"})
 
-_SHELL_COMMANDS = frozenset(
-    """alias bg break builtin case cd command continue do done echo esac eval exec exit export false
-    fg fi function jobs kill let local printf pwd read return select set shift source test then time
-    trap true type umask unset until wait""".split()
-)
+_SHELL_COMMANDS = """
+alias bg break builtin case cd command continue do done echo esac eval exec exit export false fg fi
+function jobs kill let local printf pwd read return select set shift source test then time trap true
+type umask unset until wait
+"""
 
-_TOOLS = frozenset(
-    """ci coverage git github hypothesis make mypy pip pyproject pytest python python3 ruff uv
-    venv""".split()
-)
+_TOOLS = """
+ci coverage git github hypothesis make mypy pip pyproject pytest python python3 ruff uv venv
+"""
 """Programs in `.venv/bin`, and names that are read as a settings file or a directory of the command.
 
 If the command were `ruff`, its workspace file would be `ruff.toml`.
@@ -39,9 +38,8 @@ def mistakes_in_names(choice: Choice, constraints: str) -> list[Mistake]:
 
     `constraints` is the text of constraints.txt, which pins the packages that a project installs.
     """
-    mistakes = _mistakes_in_name(
-        "NAME", choice.name, owner_of_package_name(choice.package, choice.parts, constraints)
-    )
+    owner = owner_of_package_name(choice.package, choice.parts, constraints)
+    mistakes = _mistakes_in_name("NAME", choice.name, owner)
     if choice.command != choice.name:
         owner = owner_of_command_name(choice.command)
         mistakes += _mistakes_in_name("--command", choice.command, owner)
@@ -88,9 +86,9 @@ def owner_of_command_name(command: str) -> str:
     """Return what else has the name, or "" if nothing has it."""
     if keyword.iskeyword(command):
         return "a keyword of Python"
-    if command in _SHELL_COMMANDS:
+    if command in _SHELL_COMMANDS.split():
         return "a command of the shell"
-    if command in _TOOLS:
+    if command in _TOOLS.split():
         return "a development tool, or one of its files"
     return ""
 

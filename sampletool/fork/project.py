@@ -20,6 +20,7 @@ from ..kit.part_discovery import part_names
 from ..kit.parts import find_folders, remove_lines
 from ..kit.program import KIT, PACKAGE, PROGRAM, __version__
 from ..kit.settings.toml_edit import CannotEdit, set_value
+from ..kit.settings.toml_key import TomlValue
 from .choice import EXAMPLE_PART, Choice
 from .kit_requirement import is_direct
 from .renaming import Names, Renaming, command_words, rename_files
@@ -203,7 +204,7 @@ def _ruff_settings(source: Mapping[str, bytes]) -> bytes:
 
 def _set_metadata(pyproject: str, choice: Choice) -> str:
     """Return the text of pyproject.toml with the metadata of the project. Raise EditRefused."""
-    metadata = {
+    metadata: dict[tuple[str, ...], TomlValue] = {
         ("project", "name"): choice.name,
         ("project", "description"): choice.description,
         ("project", "authors"): [{"name": choice.author}],

@@ -207,10 +207,7 @@ def command(
         str,
         typer.Option(
             metavar="REQUIREMENT",
-            help=(
-                "Depend on this package: a requirement, or the URL or the path of a wheel. "
-                "Only with --kit dependency."
-            ),
+            help="With --kit dependency: a requirement, or the URL or the path of a wheel.",
         ),
     ] = "",
     author: Annotated[

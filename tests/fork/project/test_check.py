@@ -1,55 +1,122 @@
-"""A fresh project passes its own check and its own tests, and is small."""
+"""A fresh project passes its own checks and its own tests, and is small."""
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
-from sampletool.kit.testing.trees import FEW_PLUGINS, copy_mypy_cache, make_environment, tracked_files
-from tests.fork.commands.test_fork import in_project, made
+from sampletool.kit.testing.trees import (
+    copy_mypy_cache,
+    make_environment,
+    tracked_files,
+)
+from tests.fork.support import create_project, run_in
 from tests.project.style import Counts, count
 
 
-def test_a_fresh_project_passes_its_check_and_stays_as_it_is(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = made(tool, "--ci", "github")
+@pytest.fixture
+def vendored(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a new project that contains the kit, with an environment."""
+    project = create_project(tool, "--ci", "github")
+    make_environment(project)
+    copy_mypy_cache(project)
     monkeypatch.delenv("PYTHONPATH")
-    make_environment(tree)
-    copy_mypy_cache(tree)
-    same = "--ignore tests/kit/project/test_how_to.py"  # a page of the kit, of which our own check does what it says
-    monkeypatch.setenv("PYTEST_ADDOPTS", f"-q -n0 -p no:cacheprovider {same}")
-
-    in_project(tree, "make", "check")
-
-    assert in_project(tree, "git", "status", "--porcelain") == ""
+    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(["-q", "-n0", "-p no:cacheprovider"]))
+    return project
 
 
-def test_its_tests_pass(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree = made(tool)
+@pytest.fixture
+def dependent(
+    tool: Tool,
+    archives: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """Return a new project that depends on the kit, with an environment that has the kit."""
+    wheel = str(archives["wheel"])
+    project = create_project(tool, "--kit", "dependency", "--kit-from", wheel)
+    python = make_environment(project)
+    install_wheel(archives["wheel"], python)
     monkeypatch.delenv("PYTHONPATH")
-
-    pytest_there = [str(make_environment(tree)), "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *FEW_PLUGINS]
-    in_project(tree, *pytest_there, "tests/inventory")
-    assert in_project(tree, "git", "status", "--porcelain") == ""
+    monkeypatch.setenv("PYTEST_ADDOPTS", " ".join(["-q", "-n0", "-p no:cacheprovider"]))
+    return project
 
 
-def test_with_long_names_its_lines_are_not_too_long(tool: Tool) -> None:
-    longest = "a" * 40
-    tree = made(tool, "--author", "A" * 100, "--description", "d" * 100, name=longest)
+def install_wheel(wheel: Path, python: Path) -> None:
+    """Install a wheel into an environment that has everything that the wheel needs."""
+    packages = next(python.parents[1].glob("lib/python*/site-packages"))
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps"]
+    subprocess.run([*pip, "--target", str(packages), str(wheel)], check=True)
 
-    in_project(tree, str(Path(sys.prefix, "bin", "ruff")), "check", "--no-cache", "--select", "E501", ".")
+
+def test_a_project_passes_its_checks_and_stays_as_it_is(vendored: Path) -> None:
+    run_in(vendored, "make", "check")
+
+    assert run_in(vendored, "git", "status", "--porcelain") == ""
 
 
-def test_what_it_owns_besides_the_kit_is_small(tool: Tool) -> None:
-    tree = made(tool)
-    own = [tree / path for path in tracked_files(tree) if path.endswith(".py") and "kit" not in Path(path).parts]
+def test_a_project_passes_its_tests(vendored: Path) -> None:
+    run_in(vendored, "make", "test")
 
-    code, tests, example = Counts(), Counts(), Counts()
-    for path in own:
-        count(path, tests if tree / "tests" in path.parents else code)
-        if "inventory" in path.parts:
-            count(path, example)
+    assert run_in(vendored, "git", "status", "--porcelain") == ""
 
-    assert code.code_lines <= 250
-    assert tests.code_lines <= 150
-    assert example.code_lines <= 220
+
+def test_a_project_that_depends_on_the_kit_passes_its_checks_and_tests(dependent: Path) -> None:
+    run_in(dependent, "make", "check", "test")
+
+    assert run_in(dependent, "git", "status", "--porcelain") == ""
+
+
+def test_a_program_that_depends_on_the_kit_has_its_own_names(dependent: Path) -> None:
+    python = str(dependent / ".venv" / "bin" / "python")
+
+    assert run_in(dependent, python, "-m", "acme", "--version") == "acme 0.1.0\n"
+    help_text = run_in(dependent, python, "-m", "acme", "--help")
+    assert "inventory" in help_text
+    assert PACKAGE not in help_text
+    (dependent / "acme.toml").touch()
+    run_in(dependent, python, "-m", "acme", "inventory", "add", "screw")
+    assert (dependent / "in_stock.toml").read_text() == "screw = 1\n"
+
+
+def test_with_long_names_no_line_is_too_long(tool: Tool) -> None:
+    project = create_project(
+        tool,
+        *("--author", "A" * 100),
+        *("--description", "d" * 100),
+        *("--repository", "https://example.org/".ljust(200, "a")),
+        name="a" * 40,
+    )
+
+    ruff = str(Path(sys.prefix, "bin", "ruff"))
+    run_in(project, ruff, "check", "--no-cache", "--select", "E501", f"{'a' * 40}/inventory", "tests")
+
+
+def test_the_code_besides_the_kit_is_small(tool: Tool) -> None:
+    project = create_project(tool)
+    code = Counts()
+    tests = Counts()
+    for path in tracked_files(project):
+        if path.endswith(".py") and not path.startswith("acme/kit/"):
+            count(project / path, tests if path.startswith("tests/") else code)
+
+    assert code.code_lines <= 220
+    assert tests.code_lines <= 80
+
+
+def test_few_files_are_not_code(tool: Tool) -> None:
+    project = create_project(tool)
+
+    others = [path for path in tracked_files(project) if not path.startswith(("acme/", "tests/"))]
+    assert others == [
+        ".gitignore",
+        "AGENTS.md",
+        "CHANGELOG.md",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "constraints.txt",
+        "pyproject.toml",
+    ]

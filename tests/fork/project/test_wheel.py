@@ -1,23 +1,74 @@
-"""A project that is made from an installed wheel is the one that is made from a checkout."""
+"""An installed wheel creates the same projects as a checkout, and is small."""
 
 import filecmp
 import subprocess
 import sys
+import tarfile
+import zipfile
+from pathlib import Path
 
+import pytest
+
+from sampletool.fork.carried import archive_of, carried_paths
 from sampletool.fork.project import offered_parts
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
 from sampletool.kit.testing.trees import tracked_files
 
+_MAX_WHEEL_BYTES = 900_000
+"""The package itself takes about 670,000 bytes, and the tests of the parts take 158,000."""
 
-def test_from_a_wheel_it_is_the_same_to_the_byte(installed: dict[str, str], tool: Tool) -> None:
-    call = ["fork", "acme", "--with", ",".join(offered_parts()), "--ci", "github", "--to"]
 
-    argv = [sys.executable, "-m", PACKAGE, *call, "wheel"]
-    ran = subprocess.run(argv, cwd=tool.cwd, env=installed, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("kit", ["vendored", "dependency"])
+def test_a_wheel_and_a_checkout_create_the_same_project(
+    installed: dict[str, str],
+    tool: Tool,
+    kit: str,
+) -> None:
+    arguments = ["fork", "acme", "--with", ",".join(offered_parts()), "--ci", "github"]
+    if kit == "dependency":
+        arguments += ["--kit", "dependency", "--kit-from", PACKAGE]
+    command = [sys.executable, "-m", PACKAGE, *arguments, "--to", "wheel"]
+
+    ran = subprocess.run(
+        command,
+        cwd=tool.cwd,
+        env=installed,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
     assert ran.returncode == 0, ran.stdout
-
-    assert tool(*call, "checkout").status == 0
+    assert tool(*arguments, "--to", "checkout").status == 0
     files = tracked_files(tool.cwd / "checkout")
     assert tracked_files(tool.cwd / "wheel") == files
-    assert filecmp.cmpfiles(tool.cwd / "wheel", tool.cwd / "checkout", files, shallow=False) == (files, [], [])
+    compared = filecmp.cmpfiles(tool.cwd / "wheel", tool.cwd / "checkout", files, shallow=False)
+    assert compared == (files, [], [])
+
+
+def test_the_wheel_is_small_and_has_no_pictures(archives: dict[str, Path]) -> None:
+    wheel = archives["wheel"]
+    names = zipfile.ZipFile(wheel).namelist()
+
+    assert wheel.stat().st_size < _MAX_WHEEL_BYTES
+    assert [name for name in names if name.endswith((".png", ".svg", ".jpg", ".gif"))] == []
+
+
+def test_the_wheel_carries_only_tests_of_parts_and_four_files(tmp_path: Path) -> None:
+    paths = carried_paths()
+
+    archive = tmp_path / "carried.tar.gz"
+    archive.write_bytes(archive_of(paths))
+    with tarfile.open(archive) as tar:
+        assert tar.getnames() == paths
+    others = [path for path in paths if not path.startswith("tests/")]
+    assert others == [".gitignore", "LICENSE", "constraints.txt"]
+    folders = {path.split("/")[1] for path in paths if path.startswith("tests/")}
+    assert folders == {"__init__.py", *offered_parts()}
+
+
+def test_the_same_files_give_the_same_archive() -> None:
+    paths = carried_paths()[:3]
+
+    assert archive_of(paths) == archive_of(paths)

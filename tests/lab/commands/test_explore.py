@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from sampletool.kit.testing.tool import Tool
-from tests.lab.explorer.test_page import orders
+from tests.lab.explorer.orders import orders
 
 
 def test_an_explorer_is_written_into_the_session_and_its_path_is_the_answer(tool: Tool) -> None:

@@ -17,7 +17,7 @@ from sampletool.kit.project import ROOT
 from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
 from tests.lab.explorer.browser import Browser, NoBrowser, browsing
-from tests.lab.explorer.test_page import orders
+from tests.lab.explorer.orders import orders
 
 _KEYS = {"!": "k", "~": "t", "*": "p"}
 _SCENARIOS = [json.loads(file.read_text()) for file in RECORDED]

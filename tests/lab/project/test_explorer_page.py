@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,20 +11,7 @@ from sampletool.lab.explorer.page import described, html
 from sampletool.lab.recording import Recording
 from sampletool.lab.scenario import find, names
 from tests.lab.conftest import Lab
-
-
-def orders(way: dict[str, Any]) -> Iterator[tuple[str, str | None, list[dict[str, Any]]]]:
-    """Every way through the graph: the schedule, what is broken at its end, the events."""
-
-    def walk(number: int, path: list[str], events: list[dict[str, Any]]) -> Iterator[Any]:
-        did, then, *end = way["nodes"][number]
-        events = [*events, *(way["events"][each] for each in did)]
-        if not then:
-            yield " ".join(path), end[0], events
-        for token, follows in then.items():
-            yield from walk(follows, [*path, token], events)
-
-    return walk(way["root"], [], [])
+from tests.lab.explorer.orders import orders
 
 
 @pytest.mark.parametrize(("name", "variant"), [("lost-config-update", "wrong-two-locks"), ("torn-write", "naive")])

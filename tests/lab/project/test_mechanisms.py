@@ -9,8 +9,8 @@ from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.scenario import PACKAGE, Removal, find, names
 
-from .mutants.derived import mechanism_of, mechanisms
-from .mutants.proof import says_why
+from ..mutants.derived import mechanism_of, mechanisms
+from ..mutants.proof import says_why
 
 TRIED = [("planted-link", find("planted-link").mechanisms[0])]
 """Of those that take least: each is a copy of the package, in interpreters that have loaded nothing."""
