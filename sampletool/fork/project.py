@@ -40,7 +40,10 @@ _VARIANTS = frozenset({"vendored", "dependency", "github", "url"})
 """The marks of lines in the template that are not about a part."""
 
 _RUFF_SETTINGS = "ruff-kit.toml"
-"""The file with the kit's settings for ruff, in a project that does not contain the kit."""
+"""The kit's settings for ruff, in a project that does not contain the kit."""
+
+_ENVIRONMENT_SCRIPT = "environment.sh"
+"""The script that installs the kit. So a project that does not contain the kit needs a copy."""
 
 
 def offered_parts() -> list[str]:
@@ -60,6 +63,7 @@ def new_project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]
         files |= _kit_files(source, choice.package)
     else:
         files[_RUFF_SETTINGS] = _ruff_settings(source)
+        files[_ENVIRONMENT_SCRIPT] = source[f"{_KIT_FOLDER}{_ENVIRONMENT_SCRIPT}"]
     pyproject = files["pyproject.toml"].decode()
     files["pyproject.toml"] = _set_metadata(pyproject, choice).encode()
     files["LICENSE"] = _license(source["LICENSE"].decode(), choice.license_holder).encode()

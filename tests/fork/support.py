@@ -35,9 +35,12 @@ def make_choice(**changes: Any) -> Choice:
 
 
 def create_project(tool: Tool, *options: str, name: str = "acme") -> Path:
-    """Create a project in the current directory, and return its directory."""
+    """Create a project in the current directory, and return its directory. It is committed."""
+    for role in ("AUTHOR", "COMMITTER"):
+        tool.environ[f"GIT_{role}_NAME"] = "Ann"
+        tool.environ[f"GIT_{role}_EMAIL"] = "ann@example.org"
     created = tool("fork", name, *options).data
-    assert created["effect"] == "created"
+    assert created["is_committed"]
     return tool.cwd / name
 
 

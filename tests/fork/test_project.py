@@ -79,6 +79,10 @@ def test_a_project_that_depends_on_the_kit_has_no_line_of_it() -> None:
     files = files_of(kit="dependency", kit_requirement=_REQUIREMENT)
 
     assert [path for path in files if "kit" in path] == ["ruff-kit.toml"]
+    assert "cache-dir" not in files["ruff-kit.toml"]
+    own_script = (ROOT / PACKAGE / "kit" / "environment.sh").read_text()
+    assert files["environment.sh"] == own_script
+    assert "sh environment.sh" in files["Makefile"]
     assert pyproject_of(files)["project"]["dependencies"] == [_REQUIREMENT]
     assert f"from {_KIT}.start import main as run" in files["acme/__main__.py"]
     assert 'run(package="acme")' in files["acme/__main__.py"]
