@@ -47,7 +47,9 @@ def write_project(context: Context, files: Mapping[str, bytes], directory: Path)
         with _scratch_directory(directory, context.request_id) as scratch:
             for name, content in files.items():
                 context.signals.check()
-                _write_file(scratch / name, content)
+                path = scratch / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
             is_committed = _commit(scratch)
             context.signals.check()
             os.rename(scratch, directory)
@@ -58,13 +60,6 @@ def write_project(context: Context, files: Mapping[str, bytes], directory: Path)
         error.filename = str(directory)
         raise
     return is_committed
-
-
-def _write_file(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    if content.startswith(b"#!"):
-        path.chmod(path.stat().st_mode | 0o111)
 
 
 @contextmanager
