@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.program import PACKAGE
 from sampletool.kit.project import ROOT
-from sampletool.kit.rename import Names, rename_files
 from sampletool.kit.testing.tool import Tool
 from sampletool.kit.testing.trees import copy_mypy_cache, make_environment, write_checksums
 
@@ -57,27 +56,8 @@ def _path_in(paragraph: Any) -> str | None:
 
 
 def files_of_example() -> dict[str, str]:
-    """Return the files of the page, with the names of this project.
-
-    The kit has the same bytes in each project, so its page has the names of the original one.
-    """
-    page = _PAGE.read_text()
-    files = {path: content.encode() for path, content in files_on_page(page).items()}
-    names_on_page = Names(
-        package=_found(r"`(\w+)/stock/__init__\.py`", page),
-        program=_found(r"touch ([\w-]+)\.toml", page),
-    )
-    names_here = Names(package=PACKAGE, program=PROGRAM)
-    if names_on_page != names_here:
-        files = rename_files(files, names_on_page, names_here)
-    return {path: content.decode() for path, content in files.items()}
-
-
-def _found(pattern: str, text: str) -> str:
-    """Return the group of the first match."""
-    match = re.search(pattern, text)
-    assert match is not None, pattern
-    return match[1]
+    """Return the files of the page, by their paths."""
+    return files_on_page(_PAGE.read_text())
 
 
 _FILES_OF_PROJECT = (

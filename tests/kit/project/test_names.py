@@ -1,4 +1,4 @@
-"""sampletool/kit/rename.py: the names of a project are replaced by those of another one."""
+"""The kit takes its names from the package of the program."""
 
 import ast
 import json
@@ -16,81 +16,6 @@ import pytest
 
 from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.project import ROOT
-from sampletool.kit.rename import Names, rename, rename_files
-
-_COMMANDS = ["config", "lock"]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("from old.kit.testing.tool import Tool", "from new.kit.testing.tool import Tool"),
-        ('prog = "old.__main__:main"', 'n-t = "new.__main__:main"'),
-        ('(workspace / "prog.toml"), `.prog/locks`', '(workspace / "n-t.toml"), `.n-t/locks`'),
-        (".prog.toml.*.tmp <b>.prog</b> a.prog.toml", ".n-t.toml.*.tmp <b>.n-t</b> a.prog.toml"),
-        ("PROG_JOBS=2 prog config get _PROG_COMPLETE", "N_T_JOBS=2 n-t config get _N_T_COMPLETE"),
-        (
-            "`prog --version`, `prog`, Usage: prog [OPTIONS]",
-            "`n-t --version`, `n-t`, Usage: n-t [OPTIONS]",
-        ),
-        ("<temp>/prog-<uid>/", "<temp>/n-t-<uid>/"),
-        (
-            "[prog.ruff] a prog of your own; def x(prog: Prog)",
-            "[prog.ruff] a prog of your own; def x(prog: Prog)",
-        ),
-        (
-            "prog(*call); prog.cwd; ran = prog('config')",
-            "prog(*call); prog.cwd; ran = prog('config')",
-        ),
-        ("PROGS_OF older MYPROG_X oldest_one", "PROGS_OF older MYPROG_X oldest_one"),
-        ("my-prog --version, prog --version", "my-prog --version, n-t --version"),
-    ],
-)
-def test_only_names_are_renamed(text: str, expected: str) -> None:
-    old = Names("old", "prog")
-    new = Names("new", "n-t")
-
-    there = rename(text, old, new, _COMMANDS)
-    back = rename(there, new, old, _COMMANDS)
-
-    assert there == expected
-    assert back == text
-
-
-@pytest.mark.parametrize(
-    "new",
-    [Names("new", "my-prog"), Names("prog", "old"), Names("old-prog", "prog")],
-)
-def test_a_new_name_can_contain_an_old_one(new: Names) -> None:
-    text = 'prog = "old.__main__:main"; "old"; `prog config get`; .prog/; "prog.toml"; PROG_JOBS'
-
-    renamed = rename(text, Names("old", "prog"), new, _COMMANDS)
-
-    assert renamed == (
-        f'{new.program} = "{new.package}.__main__:main"; "{new.package}"; '
-        f"`{new.program} config get`; .{new.program}/; "
-        f'"{new.program}.toml"; {new.prefix}_JOBS'
-    )
-
-
-def test_the_kit_and_files_that_are_not_text_stay_as_they_are() -> None:
-    files = {
-        "old/kit/app.py": b"old",
-        "old/a/commands/weigh_it.py": b"",
-        "docs/prog.toml": b"`prog`; prog weigh-it, prog heavy, prog lift",
-        "docs/adding.md": b"**old/a/commands/lift.py**",
-        "old/picture.png": b"old \xff",
-    }
-
-    renamed = rename_files(files, Names("old", "prog"), Names("new", "n-t"))
-
-    assert renamed == {
-        "new/kit/app.py": b"old",
-        "new/a/commands/weigh_it.py": b"",
-        "docs/n-t.toml": b"`n-t`; n-t weigh-it, prog heavy, n-t lift",
-        "docs/adding.md": b"**new/a/commands/lift.py**",
-        "new/picture.png": b"old \xff",
-    }
 
 
 @pytest.fixture
