@@ -22,7 +22,7 @@ _SETTINGS = (
     # Otherwise, git invents an address from the names of the user and the machine.
     "user.useConfigOnly=true",
 )
-"""The settings of this run. Those of the user must not change the first commit, or ask questions."""
+"""The settings of this run. Those of the user must not change the commit, or ask questions."""
 
 
 def git(directory: Path, *arguments: str) -> str:

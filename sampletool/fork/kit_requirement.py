@@ -13,8 +13,8 @@ _ADDRESS = re.compile(r"(?:https?|file|git\+https?|git\+ssh)://[^\s\"'\\]+")
 def requirement_of(text: str, directory: Path) -> str:
     """Return the requirement for the dependencies in pyproject.toml.
 
-    The text is a requirement on an index (`sampletool>=0.3`), the address of a wheel, or the path of
-    a wheel. Relative paths start in `directory`. Raise ValueError if the text is none of these.
+    The text is a requirement on an index (`sampletool>=0.3`), the address of a wheel, or the path
+    of a wheel. Relative paths start in `directory`. Raise ValueError if the text is none of these.
     """
     if _INDEX_REQUIREMENT.fullmatch(text):
         return text

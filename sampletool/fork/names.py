@@ -27,7 +27,7 @@ type umask unset until wait
 _TOOLS = """
 ci coverage git github hypothesis make mypy pip pyproject pytest python python3 ruff uv venv
 """
-"""Programs in `.venv/bin`, and names that are read as a settings file or a directory of the command.
+"""Programs in `.venv/bin`, and names of files that the command would take for its own.
 
 If the command were `ruff`, its workspace file would be `ruff.toml`.
 """

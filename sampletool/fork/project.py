@@ -71,7 +71,7 @@ def new_project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]
 
 
 def _variants_of(choice: Choice) -> set[str]:
-    """Return the marks of the template's lines that belong to the project, except those of parts."""
+    """Return the marks of the lines that the project takes from the template, except parts."""
     variants = {str(choice.kit)}
     if choice.ci == "github":
         variants.add("github")
@@ -134,7 +134,8 @@ def _path_in_project(path: str, variants: set[str]) -> str | None:
         if folder not in variants:
             return None
         path = inner_path
-    # In the template it has another name, so that no program takes it for the settings of a project.
+    # In the template it has another name, so that no program takes it for the settings of this
+    # project.
     return path.replace("pyproject.template", "pyproject.toml")
 
 

@@ -3,9 +3,9 @@
 Only the template and the parts that come along are renamed. The kit is not: it takes its names from
 the package of the program, so its bytes are the same in every project.
 
-The name of the package is rare, so it is replaced wherever it is a word. The name of the command can
-be an English word, such as `tool`. So it is replaced only where it can be nothing else: in the names
-that are built from it, at the start of a quotation, and in front of a command or an option.
+The name of the package is rare, so it is replaced wherever it is a word. The name of the command
+can be an English word, such as `tool`. So it is replaced only where it can be nothing else: in the
+names that are built from it, at the start of a quotation, and in front of a command or an option.
 """
 
 import re
@@ -73,7 +73,7 @@ class Renaming:
         return self._replace(f"/{path}").removeprefix("/")
 
     def content(self, content: bytes) -> bytes:
-        """Return the content of a file with the new names. Return it unchanged if it is not text."""
+        """Return the content of a file with the new names. Leave it as it is if it is not text."""
         try:
             text = content.decode()
         except UnicodeDecodeError:

@@ -1,10 +1,11 @@
 """Write a project to disk: all of it, with its first commit, or nothing.
 
-The project is written to a directory next to its final place, which is then renamed. The kernel lets
-this replace nothing but an empty directory, so of two commands for one place, one fails.
+The project is written to a directory next to its final place, which is then renamed. The kernel
+lets this replace nothing but an empty directory, so of two commands for one place, one fails.
 
 After kill -9, the directory next to the final place stays behind. While a command runs, it holds a
-lock on its directory. So the next command can tell which directories have no owner, and removes them.
+lock on its directory. So the next command can tell which directories have no owner, and removes
+them.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 import os
 
-# It tells the kit which program the tests are about. So it has to be set before the kit is imported.
+# It tells the kit which program the tests are about, so it is set before the kit is imported.
 os.environ["KIT_PACKAGE"] = "sampletool"
 
 pytest_plugins = ["sampletool.kit.testing.plugin"]
