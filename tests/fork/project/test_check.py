@@ -82,16 +82,17 @@ def test_a_program_that_depends_on_the_kit_has_its_own_names(dependent: Path) ->
 
 
 def test_with_long_names_no_line_is_too_long(tool: Tool) -> None:
+    name = "a" * 40
     project = create_project(
         tool,
         *("--author", "A" * 100),
         *("--description", "d" * 100),
         *("--repository", "https://example.org/".ljust(200, "a")),
-        name="a" * 40,
+        name=name,
     )
 
     ruff = str(Path(sys.prefix, "bin", "ruff"))
-    run_in(project, ruff, "check", "--no-cache", "--select", "E501", f"{'a' * 40}/inventory", "tests")
+    run_in(project, ruff, "check", "--no-cache", "--select", "E501", f"{name}/inventory", "tests")
 
 
 def test_the_code_besides_the_kit_is_small(tool: Tool) -> None:

@@ -1,4 +1,4 @@
-"""docs/mcp/state/three_agents.py: its check finds a change that is lost; at the large scale none is."""
+"""docs/mcp/state/three_agents.py: its check finds each lost change. A large run loses none."""
 
 import asyncio
 from pathlib import Path
