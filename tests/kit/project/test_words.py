@@ -10,7 +10,6 @@ from tests.kit.project.words import Text, all_texts
 _NOT_REWRITTEN = frozenset(
     {
         "docs/audit",
-        "docs/fork",
         "docs/lab",
         "docs/mcp",
         "docs/sample",
