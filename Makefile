@@ -29,7 +29,7 @@ $(VENV)/.documents: $(READY)
 	@$(INSTALL) --group docs
 	@touch $@
 
-forks: $(TESTABLE)  ## Make, test and upgrade forks: without parts, with each, with all (PARTS="state lab", or none) # fork
+forks: $(TESTABLE)  ## Create, test and upgrade projects: without parts, with each, with all (PARTS="state lab", or none) # fork
 	@$(BIN)/python -m tests.fork.forks $(PARTS) # fork
 
 busy: $(TESTABLE)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
