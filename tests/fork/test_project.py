@@ -270,3 +270,26 @@ def test_workflows_come_along_only_if_the_user_wants_them() -> None:
     assert "zizmor" not in without["pyproject.toml"]
     groups = pyproject_of(with_workflows)["dependency-groups"]
     assert set(groups) == {"dev", "workflows", "release"}
+
+
+def test_the_readme_says_how_to_upgrade_the_kit() -> None:
+    vendored = files_of()["README.md"]
+    dependent = files_of(kit="dependency", kit_requirement=_REQUIREMENT)["README.md"]
+
+    assert "make upgrade FROM=" in vendored
+    assert "make upgrade" not in dependent
+    assert "requirement in `pyproject.toml`, then run `make check test`" in dependent
+
+
+def test_both_makefiles_have_the_same_targets() -> None:
+    kit_makefile = (ROOT / PACKAGE / "kit" / "kit.mk").read_text()
+    dependent = files_of(kit="dependency", kit_requirement=_REQUIREMENT)["Makefile"]
+
+    targets = {"help", "run", "test", "check", "new-command", "pages", "clean"}
+    assert targets == _targets_of(dependent)
+    assert targets <= _targets_of(kit_makefile)
+
+
+def _targets_of(makefile: str) -> set[str]:
+    """Return the targets that `make help` shows."""
+    return set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE))
