@@ -25,7 +25,7 @@ from .program import env_variable
 from .safety.signals import Signals
 from .settings.known import check
 from .settings.precedence import Settings
-from .stdout import NoStdout, write_stderr
+from .stdout import STDERR, NoStdout, write_stderr
 
 if TYPE_CHECKING:
     from .contract.fields import FieldTree
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .safety.lock_record import Record
     from .safety.toml_file import TomlEdit
     from .stdout import Stdout
+    from .work.retries import RetryPolicy
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -331,6 +332,34 @@ class Context:
 
         return run_blocking(function, args, self.signals, changes)
 
+    def retrying(
+        self,
+        function: Callable[[*Ts], T],
+        *args: *Ts,
+        retry_on: tuple[type[Exception], ...],
+        retry_policy: "RetryPolicy | None" = None,
+        changes: str | None = None,
+    ) -> T:
+        """Return `function(*args)`, like `blocking`, but try again if it raises one of `retry_on`.
+
+        The pauses become longer and are partly random. Signals and `--timeout` end them, too. Raise
+        RetriesExhausted if no attempt succeeds. Use this only for a function that may be called
+        several times with the same effect as once.
+        """
+        # Importing this at the top would cost each command more than 1 ms.
+        from .work.retries import RetryPolicy, run_with_retries
+
+        if retry_policy is None:
+            retry_policy = RetryPolicy()
+        return run_with_retries(
+            lambda: self.blocking(function, *args, changes=changes),
+            retry_on,
+            retry_policy,
+            self.signals,
+            changes,
+            self.progress,
+        )
+
     # Output for people and programs
 
     @cached_property
@@ -360,6 +389,12 @@ class Context:
         """
         return self._stdout.take_descriptor()
 
+    @cached_property
+    def is_watched(self) -> bool:
+        """Whether a person watches progress, at a terminal on which a line can be rewritten."""
+        is_wanted = not self.options.quiet and not in_ci()
+        return is_wanted and os.isatty(STDERR) and os.environ.get("TERM") != "dumb"
+
     def warn(self, code: str, message: str) -> None:
         """Add a warning to the response. If there are too many, say so once instead."""
         if self._warning_bytes > _MAX_WARNING_BYTES:
@@ -378,7 +413,7 @@ class Context:
 
     def progress(self, line: str) -> None:
         """Print a line on stderr for a person who watches: at a terminal, or with --verbose."""
-        if self.options.verbose > 0 or os.isatty(2):
+        if self.options.verbose > 0 or os.isatty(STDERR):
             self.notice(line)
 
 

@@ -49,14 +49,6 @@ class InvalidCsv(ToolError):
     advice = "Correct it, name its --delimiter, or convert it to UTF-8."
 
 
-class WorkerLost(ToolError):
-    """A worker process died, so there is no result."""
-
-    code, exit_status = "WORKER_LOST", ExitStatus.INTERNAL
-    sentence = "A worker process (pid {pid}) died, so there is no result."
-    advice = "Run it again; if the machine is short of memory, with fewer --jobs."
-
-
 class InputChanged(PathError):
     """An input was changed while it was read."""
 

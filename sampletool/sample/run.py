@@ -22,8 +22,8 @@ from ..kit.safety.children import ChildExit, Children
 from ..kit.safety.errors import LockTimeout
 from ..kit.safety.orphans import end_orphans
 from ..kit.safety.private_directory import PRIVATE_MODE, private_directory
+from ..kit.work.progress import Progress
 from .plan import Planned, look_again
-from .progress import Progress
 from .publish import Built, Outputs, remove
 
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
@@ -117,7 +117,7 @@ def run_stale(
                 if ended.status == "passed" and stale[name].job.outputs:
                     ended = _publish(ended, runner.directory / name, stale[name].built, outputs)
                 done[name] = ended if ended.status == "up_to_date" else ended._replace(reason=done[name].reason)
-                progress.ended(done[name], name, ended.status)
+                progress.finish(name, ended.status, done[name])
                 if ended.status != "failed":
                     order.done(name)
             for name in [name for name in done if done[name].status == "not_started"]:
@@ -166,7 +166,7 @@ class Runner:
             if not self._running:
                 return None
             self._progress.beat()
-            if child := self._children.next_exit(self._progress.seconds_to_beat()):
+            if child := self._children.next_exit(self._progress.seconds_to_heartbeat()):
                 self._running.remove(child.name)
                 self.ended.append(_done(child))
 
@@ -178,7 +178,7 @@ class Runner:
             self.ended.append(Done(job.name, "failed", note=str(error)))
             return
         stage(directory, self._context.workspace, inputs, {need: self._outputs.version_of(need) for need in job.needs})
-        self._progress.started(job.name)
+        self._progress.start(job.name)
         try:
             self._children.start(
                 job.name,

@@ -18,9 +18,6 @@ CONSTANTS = (
     Constant("profile._LARGEST", 1e140, "more: the square of a value is no number"),
     Constant("profile._MOST_COUNTED", 10_000, "more: a column of ids fills the memory; less: counts are unknown"),
     Constant("profile._SHOWN_VALUES", 5, "more: results are too long to read"),
-    Constant("progress._LIVE_SECONDS", 0.1, "less: a terminal flickers, and drawing costs time"),
-    Constant("progress._SILENCE_SECONDS", 1.0, "more: a caller takes a long job for dead; less: noise"),
-    Constant("progress._WIDTH", 30, "more: no room for what runs"),
     Constant(
         "publish._APPEND",
         os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
@@ -31,8 +28,6 @@ CONSTANTS = (
     Constant("publish._JOURNAL_BYTES", 1_073_741_824, "less: a large workspace cannot be read; more: memory"),
     Constant("publish._KEPT_SECONDS", 3_600, "less: a reader without a lock loses its files; more: the disk fills"),
     Constant("run._SHOWN_LINES", 10, "more: a failure hides the others"),
-    Constant("workers._READ_BYTES", 1_048_576, "less: more system calls; more: memory for nothing"),
-    Constant("workers._TICK_SECONDS", 0.2, "more: the heartbeat is late; less: waiting takes the processor"),
 )
 
 _JOBS = "0: nothing would ever run"

@@ -2,9 +2,8 @@
 
 import json
 import os
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -12,7 +11,7 @@ import typer
 
 from ...kit.context import NO_WAIT_SECONDS, Context
 from ...kit.contract.command_spec import CommandSpec
-from ...kit.contract.errors import InvalidValues, Mistake
+from ...kit.contract.errors import InvalidValues, Mistake, WorkerLost
 from ...kit.contract.file_errors import FileNotFound, OutputExists, PermissionDenied
 from ...kit.contract.mistyped import check_path
 from ...kit.contract.response import UNTRUSTED
@@ -22,12 +21,12 @@ from ...kit.global_options import DryRunOption, checked_by
 from ...kit.places import session_root
 from ...kit.safety.errors import UnsafePath
 from ...kit.safety.lock import Hold
+from ...kit.work.progress import Progress
+from ...kit.work.workers import running_workers
 from ..csv_file import STDIN, BadRow, Input, Part, open_inputs, survey
-from ..errors import InputChanged, InvalidCsv, WorkerLost
+from ..errors import InputChanged, InvalidCsv
 from ..output import Columns, OutputEffect, lock_path, look, publish
 from ..profile import FORMAT, PartProfile, profile_part
-from ..progress import Progress
-from ..workers import Check, results_of
 from ._options import JobsOption
 
 spec = CommandSpec(
@@ -128,16 +127,16 @@ def _profile(
 ) -> PartProfile:
     """Of one input, by workers that take a part of it each."""
 
-    def work(part: Part, check: Check) -> PartProfile:
-        return profile_part(file.descriptor, part, delimiter, len(file.header), check)
+    def work(part: Part) -> PartProfile:
+        return profile_part(file.descriptor, part, delimiter, len(file.header), lambda: None)
 
     total = PartProfile(len(file.header))
-    progress.running = {file.path: time.monotonic()}
+    progress.set_running([file.path])
     try:
-        with closing(results_of(parts, work, jobs, context.signals, progress.beat)) as results:
+        with running_workers(work, parts, jobs, context.signals, progress.beat) as results:
             for part, profile in zip(parts, results, strict=True):
                 total.merge(profile)
-                progress.done += part.end - part.start
+                progress.advance(part.end - part.start)
     except BadRow as error:
         line, reason = error.args
         file.must_be_unchanged()
