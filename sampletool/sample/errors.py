@@ -42,16 +42,19 @@ class NotBuilt(ToolError):
 
 
 class InvalidCsv(ToolError):
-    """An input cannot be read as CSV; the message names the line."""
+    """The input is not valid CSV. The message names the line."""
 
     code, exit_status = "INVALID_CSV", ExitStatus.USAGE
     sentence = "{path}, line {line}: {reason}."
-    advice = "Correct it, name its --delimiter, or convert it to UTF-8."
+    advice = (
+        "Correct the file, or name its delimiter with --delimiter. To convert a file to UTF-8, "
+        "run `iconv -f ENCODING -t UTF-8`."
+    )
 
 
 class InputChanged(PathError):
-    """An input was changed while it was read."""
+    """Another process changed the input while it was being read."""
 
     code, exit_status = "INPUT_CHANGED", ExitStatus.CONFLICT
     sentence = "{path} was changed while it was being read, so there is no result."
-    advice = "Run it again when nobody writes to it, or on a copy."
+    advice = "Run the command again when nothing writes to the file, or on a copy of the file."

@@ -5,19 +5,18 @@ import os
 from sampletool.kit.testing.constants import Constant, Limit, differences, option_differences
 
 CONSTANTS = (
-    Constant("commands.process._SHOWN_BYTES", 49_152, "more: the response is cut, and an input is missing in it"),
-    Constant("csv_file.LONG_CELL", 200, "more: long cells fill the memory; less: results say little"),
-    Constant("csv_file.MOST_COLUMNS", 4_096, "more: a file of the wrong kind fills the memory"),
+    Constant("csv_file.MAX_COLUMNS", 1000, "more: a file of the wrong kind fills the memory"),
     Constant("csv_file.PART_BYTES", 16_777_216, "another: results differ; less: a fork costs more than its part"),
-    Constant("csv_file._BATCH_BYTES", 131_072, "more: memory of each worker; less: more turns of the loop"),
-    Constant("csv_file._BLOCK_BYTES", 1_048_576, "less: more system calls; more: memory for nothing"),
-    Constant("csv_file._LONGEST_RECORD_BYTES", 2_097_152, "more: a quote that never ends fills the memory"),
+    Constant("csv_file._BLOCK_BYTES", 262_144, "more: memory of each worker; less: batches cost more than rows"),
+    Constant("csv_file._MAX_BLOCKS_OF_ROW", 8, "more: a quote that never ends fills the memory"),
+    Constant("profile._MAX_DISTINCT", 10_000, "more: a column of ids fills the memory; less: counts are unknown"),
+    Constant("profile._MAX_DISTINCT_OF_ALL_COLUMNS", 80_000, "more: wide files fill the memory"),
+    Constant("profile._MAX_FREQUENT", 5, "more: results are too long to read"),
+    Constant("profile._MAX_INTEGER", 2**53 - 1, "more: readers of the JSON see another number"),
+    Constant("profile._MAX_NUMBER", 1e200, "more: a sum is infinite"),
+    Constant("profile._MAX_VALUE_CHARACTERS", 200, "more: long cells fill the memory; less: results say little"),
     Constant("output._LARGEST_BYTES", 67_108_864, "more: a large file at the path fills the memory"),
     Constant("output._LITTER_SECONDS", 3_600.0, "less: the file of a living writer is removed; more: litter stays"),
-    Constant("profile._COUNTED_TOGETHER", 80_000, "more: wide files fill the memory"),
-    Constant("profile._LARGEST", 1e140, "more: the square of a value is no number"),
-    Constant("profile._MOST_COUNTED", 10_000, "more: a column of ids fills the memory; less: counts are unknown"),
-    Constant("profile._SHOWN_VALUES", 5, "more: results are too long to read"),
     Constant(
         "publish._APPEND",
         os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
