@@ -69,9 +69,11 @@ class ColumnProfile:
             description["min"] = self.minimum
             description["max"] = self.maximum
         else:
+            # The minimum may come from a batch of integers, in a column of other numbers.
+            number_type = int if self.numbers.are_integers else float
             description["type"] = "integer" if self.numbers.are_integers else "number"
-            description["min"] = self.numbers.minimum
-            description["max"] = self.numbers.maximum
+            description["min"] = number_type(self.numbers.minimum)
+            description["max"] = number_type(self.numbers.maximum)
             description["mean"] = self.numbers.total / self.count
         if self.counts is not None:
             description["distinct"] = len(self.counts)
