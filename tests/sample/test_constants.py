@@ -22,10 +22,19 @@ CONSTANTS = (
         os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
         "without O_APPEND: the journal is overwritten; without O_NOFOLLOW: a planted link is written through",
     ),
-    Constant("publish._BLOCK_BYTES", 1_048_576, "less: more system calls; more: Ctrl-C is noticed late"),
-    Constant("publish._DEEPEST", 100, "more: recursion may end the call"),
-    Constant("publish._JOURNAL_BYTES", 1_073_741_824, "less: a large workspace cannot be read; more: memory"),
+    Constant("digests._BLOCK_BYTES", 1_048_576, "less: more system calls; more: Ctrl-C is noticed late"),
+    Constant("digests._MAX_CACHE_BYTES", 268_435_456, "more: a planted file fills the memory"),
+    Constant("digests._SETTLED_SECONDS", 2.0, "less: two changes in one tick of a clock are one; FAT has ticks of 2 s"),
+    Constant(
+        "publish._DIRECTORY",
+        os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
+        "without O_NOFOLLOW: a planted link is written through",
+    ),
+    Constant("trees._MAX_DEPTH", 100, "more: recursion may end the call"),
+    Constant("publish._MAX_JOURNAL_BYTES", 1_073_741_824, "less: a large workspace cannot be read; more: memory"),
     Constant("publish._KEPT_SECONDS", 3_600, "less: a reader without a lock loses its files; more: the disk fills"),
+    Constant("run._FILES_OF_JOB", 3, "less: a log cannot be opened, which ends all jobs"),
+    Constant("run._RESERVED_FILES", 40, "less: an input cannot be opened, which ends all jobs; more: fewer jobs"),
     Constant("run._SHOWN_LINES", 10, "more: a failure hides the others"),
 )
 

@@ -203,7 +203,7 @@ def test_outputs_that_cannot_be_kept_are_a_failed_target_and_the_others_are_buil
     ran = tool("build")
 
     assert statuses(ran.response["data"]) == {"a": "failed", "b": "built"}
-    assert "could not be kept" in ran.response["data"]["targets"][0]["note"]
+    assert "cannot be kept" in ran.response["data"]["targets"][0]["note"]
 
 
 def test_what_a_command_made_read_only_goes_with_its_scratch_directory(tool: Tool) -> None:
