@@ -291,7 +291,7 @@ class JobRun:
             self._finish(JobResult(job.name, "failed", note=note))
             return True
         self._running[job.name] = planned
-        self._progress.start(job.name)
+        self._progress.start(job.name, planned.reason or None)
         return True
 
     def _log_path(self, name: str) -> Path:

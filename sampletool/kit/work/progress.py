@@ -93,10 +93,15 @@ class Progress:
         """The names of the items that are running."""
         return list(self._started_at)
 
-    def start(self, name: str) -> None:
-        """Show that an item was started."""
+    def start(self, name: str, reason: str | None = None) -> None:
+        """Show that an item was started, and why."""
         self._started_at[name] = self._clock()
-        self._show({"event": f"{self.kind}_started", "name": name}, f"{name}: started")
+        event = {"event": f"{self.kind}_started", "name": name}
+        line = f"{name}: started"
+        if reason is not None:
+            event["reason"] = reason
+            line += f" ({reason})"
+        self._show(event, line)
 
     def finish(self, name: str, status: str, result: object = None) -> None:
         """Count an item as done, and show how it has ended.

@@ -66,18 +66,18 @@ def test_each_item_is_an_event_and_a_line(clock: Clock) -> None:
     reader = Reader()
 
     with Progress(reader, "file", total=2, clock=clock) as progress:
-        progress.start("a.csv")
+        progress.start("a.csv", reason="it is new")
         clock.now += 1.26
         progress.finish("a.csv", "not_imported", result={"rows": 3})
         progress.finish("b.csv", "up_to_date")
 
     assert reader.lines == [
-        "a.csv: started",
+        "a.csv: started (it is new)",
         "a.csv: not imported in 1.3 s",
         "b.csv: up to date",
     ]
     assert reader.events == [
-        {"event": "file_started", "name": "a.csv"},
+        {"event": "file_started", "name": "a.csv", "reason": "it is new"},
         {
             "event": "file_done",
             "name": "a.csv",

@@ -129,9 +129,9 @@ def test_a_build_at_a_terminal_shows_each_message_once_and_ends_with_a_summary(t
     second = on_screen(tool, "build")
 
     assert [line.split(" in ")[0] for line in first] == [
-        "a: started",
+        "a: started (it was not built before)",
         "a: built",
-        "b: started",
+        "b: started (it was not built before)",
         "b: built",
         "targets: 2 built",
     ]
