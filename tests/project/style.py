@@ -42,8 +42,6 @@ NOT_REWRITTEN = frozenset(
         "sampletool/lab/scenarios/state",
         "sampletool/mcp",
         "sampletool/mcp/commands",
-        "sampletool/sample",
-        "sampletool/sample/commands",
         "sampletool/state",
         "sampletool/state/commands",
         "sampletool/state/commands/counter",

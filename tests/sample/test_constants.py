@@ -15,7 +15,7 @@ CONSTANTS = (
     Constant("profile._MAX_INTEGER", 2**53 - 1, "more: readers of the JSON see another number"),
     Constant("profile._MAX_NUMBER", 1e200, "more: a sum is infinite"),
     Constant("profile._MAX_VALUE_CHARACTERS", 200, "more: long cells fill the memory; less: results say little"),
-    Constant("output._LARGEST_BYTES", 67_108_864, "more: a large file at the path fills the memory"),
+    Constant("output._MAX_RESULT_BYTES", 67_108_864, "more: a large file at the path fills the memory"),
     Constant("output._LITTER_SECONDS", 3_600.0, "less: the file of a living writer is removed; more: litter stays"),
     Constant(
         "publish._APPEND",

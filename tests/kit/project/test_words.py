@@ -16,7 +16,6 @@ _NOT_REWRITTEN = frozenset(
         "docs/sample",
         "docs/state",
         "sampletool/lab",
-        "sampletool/sample",
         "sampletool/state",
     }
 )
