@@ -32,7 +32,7 @@ Stamp = list[int]
 def digest(path: str | Path, check: Callable[[], None]) -> str:
     """Return the digest of the content, with a mark if the file is executable.
 
-    Return "" if the file cannot be read. `check` is called while it is read, and may raise an error.
+    Return "" if the file cannot be read. `check` is called while it is read, and may raise.
     """
     content_digest = hashlib.sha256()
     with suppress(OSError), open(path, "rb", buffering=0) as file:

@@ -78,7 +78,9 @@ class ColumnProfile:
         if self.counts is not None:
             description["distinct"] = len(self.counts)
             frequent = self.counts.most_common(_MAX_FREQUENT)
-            description["frequent"] = [{"value": value, "count": count} for value, count in frequent]
+            description["frequent"] = [
+                {"value": value, "count": count} for value, count in frequent
+            ]
         return description
 
 

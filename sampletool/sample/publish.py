@@ -96,7 +96,7 @@ class Outputs:
     # The state of a target
 
     def damage(self, name: str) -> str | None:
-        """Return why the outputs of a target cannot be used. None if they are as they were built."""
+        """Return why the outputs of a target cannot be used. None if they are as built."""
         built = self.built[name]
         if self._read_link(name) != built.version:
             return f"out/{name} does not lead to the last build"

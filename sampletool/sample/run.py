@@ -34,7 +34,9 @@ from .plan import Planned, look_again
 from .publish import Outputs
 from .trees import remove
 
-_PASSED_ON = frozenset({"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME"})
+_PASSED_ON = frozenset(
+    {"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME"}
+)
 """The variables of the caller that a command gets, in addition to those of the tool."""
 
 _SHOWN_LINES = 10
@@ -140,7 +142,9 @@ def locked(
     path = workspace_lock(context.workspace, "build")
     if force_unlock:
         for pid in end_orphans(path, context.signals):
-            message = f"Process {pid} was terminated. A command that has exited had left it running."
+            message = (
+                f"Process {pid} was terminated. A command that has exited had left it running."
+            )
             context.warn("ORPHAN_ENDED", message)
     try:
         with (

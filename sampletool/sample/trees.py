@@ -31,16 +31,16 @@ def settle(directory: Path, wanted: list[str]) -> list[str]:
 def _settle_path(directory: Path, path: str, wanted: list[str]) -> Iterator[str]:
     """Settle what is at this path, and yield the paths of the files that stay."""
     full_path = directory / path
+    is_wanted = any(f"{path}/".startswith(f"{output}/") for output in wanted)
+    has_wanted_inside = any(output.startswith(f"{path}/") for output in wanted)
     is_directory = stat.S_ISDIR(full_path.lstat().st_mode)
-    outputs_around = [output for output in wanted if f"{path}/".startswith(f"{output}/")]
-    outputs_inside = [output for output in wanted if output.startswith(f"{path}/")]
-    if is_directory and (outputs_around or outputs_inside):
+    if is_directory and (is_wanted or has_wanted_inside):
         if path.count("/") > _MAX_DEPTH:
             raise ValueError(f"its output {path!r} is more than {_MAX_DEPTH} directories deep")
         os.chmod(full_path, 0o700)
         for name in os.listdir(full_path):
-            yield from _settle_path(directory, f"{path}/{name}", outputs_around or outputs_inside)
-    elif outputs_around:
+            yield from _settle_path(directory, f"{path}/{name}", wanted)
+    elif is_wanted:
         _settle_file(full_path, path)
         yield path
     else:
@@ -63,7 +63,7 @@ def _settle_file(full_path: Path, path: str) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a tree, even if it is read-only or very deep. What cannot be removed stays."""
+    """Remove a file or a tree, even if it is read-only or very deep. Ignore failures."""
     with suppress(OSError):
         # If it is a link, this removes the link, and not what it leads to.
         path.unlink()

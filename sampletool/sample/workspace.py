@@ -183,7 +183,9 @@ def choose(kind: Kind, names: list[str], jobs: dict[str, Job]) -> list[str]:
     return list(dict.fromkeys(names)) or list(jobs)
 
 
-def _read_job(kind: Kind, name: str, members: Any, targets: Collection[str]) -> tuple[Job, list[str]]:
+def _read_job(
+    kind: Kind, name: str, members: Any, targets: Collection[str]
+) -> tuple[Job, list[str]]:
     """Return the job and what is wrong with it. A member with a wrong type is not in the job."""
     if not isinstance(members, dict):
         return Job(name), ["it is not a table"]
@@ -229,17 +231,19 @@ def _faults_of_env(value: object) -> Iterator[str]:
             yield f"env: {name} has to be a text"
 
 
-def _faults_of_job(kind: Kind, job: Job, members: dict[str, Any], targets: Collection[str]) -> Iterator[str]:
+def _faults_of_job(
+    kind: Kind,
+    job: Job,
+    members: dict[str, Any],
+    targets: Collection[str],
+) -> Iterator[str]:
     """Yield what is wrong with the values of a job."""
     if not _NAME.fullmatch(job.name):
         yield "a name is 1 to 64 letters, digits, '.', '_' or '-'"
     if not members.get("run"):
         yield "run is missing: the command as a list, such as ['python3', 'make.py']"
-    for member, paths in (("inputs", job.inputs), ("outputs", job.outputs)):
-        for path in paths:
-            fault = _fault_of_path(path, member)
-            if fault is not None:
-                yield f"{member}: {path!r} {fault}"
+    yield from _faults_of_paths("inputs", job.inputs)
+    yield from _faults_of_paths("outputs", job.outputs)
     # With a slash at the end, a path is a prefix only of what is in its directory.
     for before, after in pairwise(sorted(f"{path}/" for path in job.outputs)):
         if after.startswith(before):
@@ -249,6 +253,13 @@ def _faults_of_job(kind: Kind, job: Job, members: dict[str, Any], targets: Colle
     for need in job.needs:
         if need not in targets:
             yield f"it needs {need!r}, which is no target{_hint(need, targets)}"
+
+
+def _faults_of_paths(member: str, paths: tuple[str, ...]) -> Iterator[str]:
+    for path in paths:
+        fault = _fault_of_path(path, member)
+        if fault is not None:
+            yield f"{member}: {path!r} {fault}"
 
 
 def _fault_of_path(path: str, member: str) -> str | None:

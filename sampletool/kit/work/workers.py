@@ -9,10 +9,10 @@ the code of only one thread at a time, but each process has a processor of its o
 
 The results arrive in the order of the tasks. So they do not depend on the number of workers.
 
-No worker outlives the coordinator, not even if that is killed with SIGKILL: in each worker, a thread
-looks several times in a second whether its parent is still the coordinator. The kernel could send a
-signal instead (PR_SET_PDEATHSIG), but only on Linux, and also when just the thread that has forked
-the worker ends.
+No worker outlives the coordinator, even if the coordinator is killed with SIGKILL. A thread in each
+worker checks several times in a second whether the coordinator is still its parent. The kernel
+could send a signal instead (PR_SET_PDEATHSIG). But only Linux has that, and the signal also comes
+when just the thread that has forked the worker ends.
 """
 
 import os

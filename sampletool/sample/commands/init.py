@@ -129,7 +129,8 @@ def refuse_wide_directory(directory: Path) -> None:
         return
     error = from_library_error(UnsafePath(str(directory), reason))
     raise error.with_hint(
-        f"Name a new directory, for example `{PROGRAM} init demo`. To use this directory anyway, add --force."
+        f"Name a new directory, for example `{PROGRAM} init demo`. "
+        "To use this directory anyway, add --force."
     )
 
 

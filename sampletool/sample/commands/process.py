@@ -126,7 +126,9 @@ def process(
     )
 
 
-def profile(context: Context, file: CsvFile, parts: list[Part], jobs: int, progress: Progress) -> Columns:
+def profile(
+    context: Context, file: CsvFile, parts: list[Part], jobs: int, progress: Progress
+) -> Columns:
     """Return the columns of the result. Raise InvalidCsv or InputChanged."""
     lines_before = 0
     try:

@@ -1,4 +1,4 @@
-"""Run the declared checks against built outputs. Many checks run at once, but not during a build."""
+"""Run the declared checks against built outputs. Many run at once, but not during a build."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from ..errors import NotBuilt
 from ..plan import Planned, plan
 from ..publish import Built, Outputs
 from ..run import JobResult, JobRun, locked, reporting, result_lines
-from ..workspace import Jobs, choose, read_workspace
+from ..workspace import Job, Jobs, choose, read_workspace
 from ._options import ForceUnlockOption, JobsOption
 from .build import Build, build_targets
 from .build import spec as build_spec
@@ -64,16 +64,13 @@ def test(
     with locked(context, mode, jobs, force_unlock=force_unlock) as place:
         declared = read_workspace(context)
         checks = [declared.checks[name] for name in choose("check", names, declared.checks)]
-        needed: dict[str, None] = {}
-        for check in checks:
-            needed.update(dict.fromkeys(check.needs))
+        needed = _needs_of(checks)
         if first_build and needed:
-            build_targets(place, declared, list(needed))
+            build_targets(place, declared, needed)
         outputs = Outputs(context.workspace, context.signals.check)
         if needed:
-            _warn_of_stale(context, declared, outputs, list(needed))
-        built_from_nothing = Built(run=[], wanted=[], inputs={}, needs={})
-        planned = {check.name: Planned(check, built_from_nothing, _ALWAYS) for check in checks}
+            _warn_of_stale(context, declared, outputs, needed)
+        planned = {check.name: _plan_check(check) for check in checks}
         run = JobRun(place, "check", planned, outputs)
         with reporting(lambda: Report(run.results)):
             run.run()
@@ -82,6 +79,19 @@ def test(
     if failed:
         raise ChecksFailed(data=result, count=len(failed), failed=failed)
     return result
+
+
+def _needs_of(checks: list[Job]) -> list[str]:
+    """Return the targets that these checks need, each once."""
+    needed: dict[str, None] = {}
+    for check in checks:
+        needed.update(dict.fromkeys(check.needs))
+    return list(needed)
+
+
+def _plan_check(check: Job) -> Planned:
+    built_from_nothing = Built(run=[], wanted=[], inputs={}, needs={})
+    return Planned(check, built_from_nothing, _ALWAYS)
 
 
 def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: list[str]) -> None:

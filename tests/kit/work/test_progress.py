@@ -8,10 +8,10 @@ import pytest
 
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.added_command import added, start_added
 from sampletool.kit.testing.console import on_terminal
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.work.progress import Progress
-from tests.kit.added_command import added, start_added
 
 _CLEAR_LINE = "\r\x1b[K"
 MOMENT = 0.001

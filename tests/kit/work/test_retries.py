@@ -12,9 +12,9 @@ from sampletool.kit.program import env_variable
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stepping.forked_process import ForkedProcess
+from sampletool.kit.testing.added_command import start_added
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.work.retries import RetriesExhausted, RetryPolicy, run_with_retries
-from tests.kit.added_command import start_added
 
 _LONGEST_SECONDS = 60.0
 """The timeout for something that should happen at once. It is long enough for a busy machine."""

@@ -14,8 +14,8 @@ from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import function_program, run_python, start_python
+from sampletool.kit.testing.waiting import wait_until
 from sampletool.kit.work.workers import running_workers
-from tests.kit.waiting import wait_until
 
 _LONG_SECONDS = 90
 """How long a task takes if nothing kills its worker. The test then fails."""

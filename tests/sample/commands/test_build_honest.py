@@ -10,7 +10,7 @@ import pytest
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.console import on_terminal
 from sampletool.kit.testing.tool import COMMAND, Process, Tool, ended
-from tests.kit.waiting import wait_until
+from sampletool.kit.testing.waiting import wait_until
 from tests.sample.support import UNTIL_GO, declare, reason, statuses, target
 
 

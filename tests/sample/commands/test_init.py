@@ -123,7 +123,7 @@ def test_a_forecast_fails_if_the_nearest_directory_is_not_writable(
     monkeypatch.setattr(os, "access", lambda path, _mode: path != tmp_path)
 
     with pytest.raises(PermissionError) as denied:
-        init.make(Context(Signals()), directory, dry_run=True)
+        init.create_workspace(Context(Signals()), directory, dry_run=True)
 
     assert denied.value.filename == str(tmp_path)
 
