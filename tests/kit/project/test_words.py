@@ -13,7 +13,6 @@ _NOT_REWRITTEN = frozenset(
         "docs/fork",
         "docs/lab",
         "docs/mcp",
-        "docs/sample",
         "docs/state",
         "sampletool/lab",
         "sampletool/state",
