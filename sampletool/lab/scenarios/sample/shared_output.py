@@ -148,8 +148,8 @@ scenario = Scenario(
         Removal(
             "sample/output.py:publish",
             says="not looking whose result was faster",
-            pattern="look(path, identity, overwrite=False)[0]",
-            instead='"created"',
+            pattern="look(path, identity, overwrite=False)",
+            instead='("created", None)',
             breaks="reads a result that is not its own",
         ),
         Removal(
