@@ -1,4 +1,4 @@
-"""The kit: what every tool that is built on it has in common. Do not edit it: a newer one replaces it.
+"""The kit: what all tools that are built on it share. Do not edit it: a newer one replaces it.
 
 The kit can be a folder in the package of a program, or a package that the program depends on. So no
 module of the kit may assume that it is inside the package of the program: program.py knows it.

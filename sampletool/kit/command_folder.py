@@ -382,7 +382,7 @@ def _names_in(package: str) -> list[str]:
 
 
 def command_name(module: str) -> str:
-    """Return the name of the command in a module: `dry-run` for `dry_run`, `import` for `import_`."""
+    """Return the name of a module's command: `dry-run` for `dry_run`, `import` for `import_`."""
     without_underscore = module.removesuffix("_")
     if iskeyword(without_underscore):
         return without_underscore

@@ -1,8 +1,8 @@
 """What the command line says about a run, apart from the arguments and options of its command.
 
 The records in this module are named tuples, and so are the others that every command needs, for
-example in contract/response.py. Python takes 0.4 ms longer to define a frozen dataclass. With fifteen
-of them, `config get` took 12% longer.
+example in contract/response.py. Python takes 0.4 ms longer to define a frozen dataclass. With
+fifteen of them, `config get` took 12% longer.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ class CommandLine(NamedTuple):
     """What the command promises. It is None for the whole tool, and for a group of commands."""
     options: GlobalOptions = GlobalOptions()
     dry_run: bool = False
-    """Whether --dry-run was given: the command reports what it would change, and changes nothing."""
+    """Whether --dry-run was given: the command changes nothing but reports what would change."""
 
     def with_options(self, given: Mapping[str, Any]) -> "CommandLine":
         """Return the same, with these options in place of those that were given before."""

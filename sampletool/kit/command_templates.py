@@ -1,7 +1,7 @@
 """The files that `make new-command` creates (see new_command.py).
 
-In the templates, `$words` stands for the command as users type it, such as `item add`. `$kit` is the
-kit as the new module imports it, such as `....kit`, and `$kit_package` is its full name.
+In the templates, `$words` stands for the command as users type it, such as `item add`. `$kit` is
+the kit as the new module imports it, such as `....kit`, and `$kit_package` is its full name.
 """
 
 from string import Template

@@ -25,7 +25,7 @@ from .program import env_variable
 from .safety.signals import Signals
 from .settings.known import check
 from .settings.precedence import Settings
-from .stdout import NoStdout, write_stderr
+from .stdout import STDERR, NoStdout, write_stderr
 
 if TYPE_CHECKING:
     from .contract.fields import FieldTree
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .safety.lock_record import Record
     from .safety.toml_file import TomlEdit
     from .stdout import Stdout
+    from .work.retries import RetryPolicy
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -197,7 +198,9 @@ class Context:
         from .safety.session import open_session
 
         self.uses_session = True
-        session = open_session(session_root(), self.session_id, self.make_lock, PATIENT_WAIT_SECONDS)
+        session = open_session(
+            session_root(), self.session_id, self.make_lock, PATIENT_WAIT_SECONDS
+        )
         return self.exit_stack.enter_context(session)
 
     # Locks
@@ -331,6 +334,34 @@ class Context:
 
         return run_blocking(function, args, self.signals, changes)
 
+    def retrying(
+        self,
+        function: Callable[[*Ts], T],
+        *args: *Ts,
+        retry_on: tuple[type[Exception], ...],
+        retry_policy: "RetryPolicy | None" = None,
+        changes: str | None = None,
+    ) -> T:
+        """Return `function(*args)`, like `blocking`, but try again if it raises one of `retry_on`.
+
+        The pauses become longer and are partly random. Signals and `--timeout` end them, too. Raise
+        RetriesExhausted if no attempt succeeds. Use this only for a function that may be called
+        several times with the same effect as once.
+        """
+        # Importing this at the top would cost each command more than 1 ms.
+        from .work.retries import RetryPolicy, run_with_retries
+
+        if retry_policy is None:
+            retry_policy = RetryPolicy()
+        return run_with_retries(
+            lambda: self.blocking(function, *args, changes=changes),
+            retry_on,
+            retry_policy,
+            self.signals,
+            changes,
+            self.progress,
+        )
+
     # Output for people and programs
 
     @cached_property
@@ -349,7 +380,7 @@ class Context:
         return None
 
     def emit(self, event: dict[str, Any]) -> None:
-        """Print an event as a line of JSON, if the format is jsonl. Other formats have no events."""
+        """Print an event as a line of JSON if the format is jsonl. Other formats have no events."""
         if self.chosen_format == "jsonl":
             self._stdout.write_event(event)
 
@@ -359,6 +390,12 @@ class Context:
         The caller closes it. The response of such a command goes to stderr.
         """
         return self._stdout.take_descriptor()
+
+    @cached_property
+    def is_watched(self) -> bool:
+        """Whether a person watches progress, at a terminal on which a line can be rewritten."""
+        is_wanted = not self.options.quiet and not in_ci()
+        return is_wanted and os.isatty(STDERR) and os.environ.get("TERM") != "dumb"
 
     def warn(self, code: str, message: str) -> None:
         """Add a warning to the response. If there are too many, say so once instead."""
@@ -378,7 +415,7 @@ class Context:
 
     def progress(self, line: str) -> None:
         """Print a line on stderr for a person who watches: at a terminal, or with --verbose."""
-        if self.options.verbose > 0 or os.isatty(2):
+        if self.options.verbose > 0 or os.isatty(STDERR):
             self.notice(line)
 
 
@@ -386,7 +423,9 @@ def _change_directory(directory: str) -> None:
     """Enter the directory of --cwd. An error names its absolute path."""
     if not directory:
         hint = "Pass a directory, or leave out --cwd."
-        raise InvalidValues(Mistake("--cwd", "INVALID_VALUE", "The value of --cwd is empty", directory, hint))
+        raise InvalidValues(
+            Mistake("--cwd", "INVALID_VALUE", "The value of --cwd is empty", directory, hint)
+        )
     try:
         os.chdir(directory)
     except OSError as error:

@@ -127,7 +127,8 @@ GLOBAL_OPTIONS: dict[str, Any] = {
             "--verbose",
             "-v",
             count=True,
-            help="Show when locks are taken and released, and add the run time and directory to JSON "
+            help="Show when locks are taken and released, "
+            "and add the run time and directory to JSON "
             "output. With -vv, also show where each setting comes from.",
         ),
     ],

@@ -44,8 +44,8 @@ def _exit_codes_page() -> Page:
         about="The exit code tells you whether a command succeeded and, if not, why it failed.",
         sections=[ItemSection("Exit codes", rows)],
         footer=(
-            "JSON output has more details: `error.code` names the exact error, and `error.retryable` "
-            "tells you whether it is worth trying again.",
+            "JSON output has more details: `error.code` names the exact error, and "
+            "`error.retryable` tells you whether it is worth trying again.",
             f"To see which errors a command can return, run `{PROGRAM} manifest COMMAND`.",
         ),
     )
@@ -53,13 +53,18 @@ def _exit_codes_page() -> Page:
 
 def _environment_page() -> Page:
     variables = [Item(name, meaning) for name, meaning in ENVIRONMENT.items()]
-    settings = [Item(env_variable(name), full_help(known)) for name, known in all_settings().items()]
+    settings = []
+    for name, known in all_settings().items():
+        settings.append(Item(env_variable(name), full_help(known)))
     return Page(
         usage="",
         about="Use environment variables to configure every command that you run in a shell.\n\n"
         "Command-line options override variables, and variables override settings files.",
         sections=[ItemSection("Variables", variables), ItemSection("Settings", settings)],
-        footer=(f"To find out where the value of a setting comes from, run `{PROGRAM} config explain KEY`.",),
+        footer=(
+            "To find out where the value of a setting comes from, "
+            f"run `{PROGRAM} config explain KEY`.",
+        ),
     )
 
 
@@ -80,7 +85,8 @@ def _output_page() -> Page:
             ItemSection("Fields of the JSON output", members),
         ],
         footer=(
-            "To get only some of the fields in `data`, pass --fields. Some commands also have --raw, "
+            "To get only some of the fields in `data`, pass --fields. "
+            "Some commands also have --raw, "
             "which prints a single value without any JSON around it.",
             f"To see which fields `data` has, run `{PROGRAM} manifest COMMAND`.",
             "Help and --version always print text, whatever the format is.",

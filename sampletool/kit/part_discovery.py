@@ -20,8 +20,8 @@ KIT_FOLDER = "kit"
 def part_names() -> list[str]:
     """Return the names of all parts, sorted.
 
-    A folder is a part if it has an `__init__.py`, and a name that a program can import. So neither
-    the folder of a deleted part, in which Python has left `__pycache__`, nor a hidden folder is one.
+    A folder is a part if it has an `__init__.py`, and a name that a program can import. A hidden
+    folder is not a part. Neither is the folder of a deleted part that still has a `__pycache__`.
     """
     names = []
     for name in sorted(os.listdir(PACKAGE_DIRECTORY)):

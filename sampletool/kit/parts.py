@@ -143,7 +143,8 @@ def _has_marks(path: str) -> bool:
 def _refuse_unknown(names: set[str]) -> None:
     """End the program if a name is not that of a part that can be removed."""
     if PACKAGE in names:
-        raise SystemExit(f"{PACKAGE} is the package of the program. It cannot be removed as a part.")
+        message = f"{PACKAGE} is the package of the program. It cannot be removed as a part."
+        raise SystemExit(message)
     unknown = sorted(names - set(part_names()))
     if unknown:
         there_are = ", ".join(part_names()) or "none"

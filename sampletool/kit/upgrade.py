@@ -172,7 +172,8 @@ def restore() -> None:
         _print_lines("The kit was unchanged. A folder that a killed upgrade had left was deleted.")
     else:
         _print_lines(
-            f"There was nothing to restore: the kit, revision {own_revision()}, is as it was in the last commit.",
+            f"There was nothing to restore: the kit, revision {own_revision()}, is as it was in "
+            "the last commit.",
             "If you have committed the upgrade, undo that commit with git revert.",
         )
 

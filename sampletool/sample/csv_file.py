@@ -1,210 +1,174 @@
-"""CSV files: opened, cut into parts that can be read one beside the other, and the rows of one part, in batches.
+"""Read a large CSV file in parts, so that several processes can read it at the same time.
 
-A FIFO, a device or a directory is an error, not a wait. Standard input is first copied to a nameless temporary file,
-so that it too can be read twice, by several at once; whatever ends the call, that file is gone. Only a file without
-any quote is cut: there every line end is the end of a record. Parts depend on the file alone, never on how many work
-on it, so neither does a result. Memory is bounded by a batch, whatever the file holds.
+The bounds of the parts depend only on the file, and never on the number of processes. So the result
+does not depend on it either. A part ends at the end of a line. But a quoted cell may contain line
+ends, so a file with a quote in it is one part.
+
+Memory is bounded: rows come in batches of about one block of the file, and a row that is longer
+than a few blocks is an error.
 """
 
 import csv
 import hashlib
-import io
 import os
 import stat
-from codecs import getincrementaldecoder
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from itertools import chain, pairwise
-from sys import intern
-from typing import Any, NamedTuple
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
 
-from ..kit.contract.errors import ToolError
-from ..kit.contract.expected import to_tool_error
-from ..kit.contract.file_errors import from_os_error
-from ..kit.safety.atomic_file import write_all
 from ..kit.safety.errors import UnsafePath
-from ..kit.safety.signals import Signals
-from ..kit.stdin import stdin_blocks
-from .errors import InputChanged, InvalidCsv
+from .errors import InputChanged
 
-STDIN = "-"
-MOST_COLUMNS = 4096
 PART_BYTES = 16 * 1024 * 1024
-LONG_CELL = 200
-"""Only the beginning of a longer cell is kept."""
-_BLOCK_BYTES = 1024 * 1024
-_LONGEST_RECORD_BYTES = 2 * 1024 * 1024
-_BATCH_BYTES = 128 * 1024
-_UNUSABLE = (FileNotFoundError, NotADirectoryError, PermissionError, UnsafePath)
-"""Faults of one input, reported with those of the others; any other failure ends the call at once."""
+MAX_COLUMNS = 1000
+
+_BLOCK_BYTES = 256 * 1024
+_MAX_BLOCKS_OF_ROW = 8
 
 Row = list[str]
 
 
-class Part(NamedTuple):
+class BadRow(Exception):
+    """A row that cannot be used."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        """Name the line, counted from the start of the part. The first line is number 1."""
+        # A worker sends this error to another process, which builds it again from these arguments.
+        super().__init__(line, reason)
+        self.line = line
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some lines of a file: the positions of their first byte, and of the byte after the last."""
+
     start: int
     end: int
 
 
-class BadRow(Exception):
-    """Its line, counted from the start of the part, and why it cannot be used."""
+@dataclass(frozen=True)
+class CsvFile:
+    """An open CSV file."""
 
-
-class Input(NamedTuple):
     path: str
     descriptor: int
+    delimiter: str
     found: os.stat_result
-    header: Row
+    """The status of the file when it was opened."""
 
-    def must_be_unchanged(self) -> None:
-        now, then = os.fstat(self.descriptor), self.found
-        if (now.st_size, now.st_mtime_ns, now.st_ctime_ns) != (then.st_size, then.st_mtime_ns, then.st_ctime_ns):
+    def check_unchanged(self) -> None:
+        """Raise InputChanged if the file was changed since it was opened."""
+        now = os.fstat(self.descriptor)
+        if (now.st_size, now.st_mtime_ns) != (self.found.st_size, self.found.st_mtime_ns):
             raise InputChanged(self.path)
 
 
-def open_inputs(names: list[str], delimiter: str, signals: Signals, stack: ExitStack) -> list[Input]:
-    """Every input, open until the stack is left. Code and advice are those of the first that cannot be used."""
-    inputs: list[Input] = []
-    errors: list[ToolError] = []
-    for name in names:
-        path = name if name == STDIN else os.path.abspath(name)
-        try:
-            descriptor = _copy_of_stdin(signals, stack) if name == STDIN else _open(path, stack)
-            found = os.fstat(descriptor)
-            header = read_header(descriptor, found.st_size, delimiter)
-            inputs.append(Input(path, descriptor, found, header))
-        except BadRow as error:
-            line, reason = error.args
-            errors.append(InvalidCsv(path=path, line=line, reason=reason))
-        except _UNUSABLE as error:
-            errors.append(from_os_error(error, path) if isinstance(error, OSError) else to_tool_error(error))
-    if len(errors) > 1:
-        errors[0].context["problems"] = [error.message for error in errors]
-        errors[0].message = f"{len(errors)} of {len(names)} inputs cannot be used; nothing was done."
-    if errors:
-        raise errors[0]
-    return inputs
-
-
-def _open(path: str, stack: ExitStack) -> int:
+@contextmanager
+def opened_csv(path: str, delimiter: str) -> Iterator[CsvFile]:
+    """Open a CSV file until the block ends. Raise OSError or UnsafePath if that is not possible."""
+    # Without O_NONBLOCK, opening a FIFO would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    stack.callback(os.close, descriptor)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise UnsafePath(path, f"it is not a regular file; pipe it in and name {STDIN!r}")
-    return descriptor
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise UnsafePath(path, "it is not a regular file")
+        yield CsvFile(path, descriptor, delimiter, found)
+    finally:
+        os.close(descriptor)
 
 
-def _copy_of_stdin(signals: Signals, stack: ExitStack) -> int:
-    import tempfile
-
-    copy = stack.enter_context(tempfile.TemporaryFile(buffering=0))  # noqa: SIM115 - the stack closes it
-    for block in stdin_blocks(signals):
-        write_all(copy.fileno(), block)
-    return copy.fileno()
-
-
-def survey(descriptor: int, size: int, check: Callable[[], None]) -> tuple[str, list[Part]]:
-    """The SHA-256 of all bytes, and the parts. `check` is called now and then, and may raise."""
-    digest, offset, has_quote = hashlib.sha256(), 0, False
-    while block := os.pread(descriptor, _BLOCK_BYTES, offset):
-        check()
+def survey(file: CsvFile, beat: Callable[[], None]) -> tuple[str, list[Part]]:
+    """Return the SHA-256 of the file, and its parts. `beat` is called after each block."""
+    size = file.found.st_size
+    digest = hashlib.sha256()
+    has_quote = False
+    for offset in range(0, size, _BLOCK_BYTES):
+        block = os.pread(file.descriptor, _BLOCK_BYTES, offset)
         digest.update(block)
         has_quote = has_quote or b'"' in block
-        offset += len(block)
-    count = 1 if has_quote else -(-size // PART_BYTES)
-    wanted = [size * number // count for number in range(1, count)]  # parts of one size
-    line_ends = {start + at for start in wanted if (at := os.pread(descriptor, _BLOCK_BYTES, start).find(b"\n") + 1)}
-    return digest.hexdigest(), [Part(start, end) for start, end in pairwise(sorted({0, size} | line_ends))]
+        beat()
+    bounds = {0, size}
+    if not has_quote:
+        for offset in range(PART_BYTES, size, PART_BYTES):
+            line_end = os.pread(file.descriptor, _BLOCK_BYTES, offset).find(b"\n")
+            # If there is none, the two parts stay together.
+            if line_end >= 0:
+                bounds.add(offset + line_end + 1)
+    parts = [Part(start, end) for start, end in pairwise(sorted(bounds))]
+    return digest.hexdigest(), parts
 
 
-def read_header(descriptor: int, size: int, delimiter: str) -> Row:
-    """The names in the first record."""
-    source = _Source(descriptor, Part(0, size), delimiter)
-    try:
-        header = next((row for row in source.reader if row), None)
-    except csv.Error as error:
-        raise BadRow(1, _why(error)) from error
-    if header is None:
-        raise BadRow(1, "it is empty, without even a header")
-    if len(header) > MOST_COLUMNS:
-        raise BadRow(1, f"it has {len(header)} columns, more than {MOST_COLUMNS}")
-    return [*map(intern, header)]  # many inputs have the same names
+def read_header(file: CsvFile) -> Row:
+    """Return the names of the columns. Raise BadRow if the first row cannot be used."""
+    header = PartReader(file, Part(0, file.found.st_size)).header
+    if len(header) > MAX_COLUMNS:
+        raise BadRow(1, f"{len(header)} columns, but at most {MAX_COLUMNS} are allowed")
+    return header
 
 
-def read_rows(descriptor: int, part: Part, delimiter: str, width: int) -> Iterator[tuple[list[Row], int]]:
-    """The rows behind the header, without blank lines, and the number of lines so far. It ends at the first bad row."""
-    source = _Source(descriptor, part, delimiter)
-    reader = source.reader
-    if part.start == 0:
-        next(row for row in reader if row)
-    line = reader.line_num
-    while True:
-        rows: list[Row] = []
-        batch, before = source.batch, line
-        source.unfinished_bytes = 0
+class PartReader:
+    """A reader for the rows of one part. Several processes can share the file's descriptor."""
+
+    def __init__(self, file: CsvFile, part: Part) -> None:
+        """Begin at the start of the part. Read the header, if it is in this part."""
+        self.line = 0
+        """The number of lines in the rows that were read."""
+        self._blocks = 0
+        """How many blocks were read since the last batch was complete."""
+        lines = self._lines(file.descriptor, part)
+        # csv.reader() asks for a line only when it needs one.
+        self._reader = csv.reader(lines, delimiter=file.delimiter, strict=True)
+        self.header: Row = []
+        if part.start == 0:
+            self.header = next(self._rows(), [])
+            if not self.header:
+                raise BadRow(1, "the first line must be a header, but it is empty")
+
+    def batches(self, width: int) -> Iterator[list[Row]]:
+        """Yield the rows, without blank lines. Raise BadRow at a row without `width` cells."""
+        batch: list[Row] = []
+        line = self.line + 1
+        for row in self._rows():
+            if len(row) == width:
+                batch.append(row)
+            elif row:
+                raise BadRow(line, f"{len(row)} cells instead of {width}")
+            line = self.line + 1
+            if self._blocks > 0:
+                yield batch
+                batch = []
+                self._blocks = 0
+        yield batch
+
+    def _rows(self) -> Iterator[Row]:
+        """Yield the rows. Raise BadRow at a row that is not valid CSV or UTF-8."""
         try:
-            for row in reader:
-                if len(row) == width:
-                    rows.append(row)
-                elif row:
-                    raise BadRow(line + 1, f"it has {len(row)} instead of {width} cells")
-                line = reader.line_num
-                if source.batch != batch:
-                    break
+            for row in self._reader:
+                self.line = self._reader.line_num
+                yield row
         except csv.Error as error:
-            raise BadRow(line + 1, _why(error)) from error
-        # A long cell needs a long line, or a record of several lines.
-        if source.longest > LONG_CELL or line > before + len(rows):
-            rows = [[*map(_shortened, row)] for row in rows]
-        yield rows, line
-        if source.batch == batch:
-            return
+            raise BadRow(self.line + 1, str(error)) from error
+        except UnicodeDecodeError as error:
+            # The reader has counted the lines before the one that could not be decoded.
+            raise BadRow(self._reader.line_num + 1, "the text is not UTF-8") from error
 
-
-def _shortened(cell: str) -> str:
-    """The beginning of a long cell, and a digest that keeps different ones different."""
-    if len(cell) <= LONG_CELL:
-        return cell
-    return f"{cell[:LONG_CELL]}…{hashlib.blake2b(cell.encode(), digest_size=8).hexdigest()}"
-
-
-def _why(error: Exception) -> str:
-    """What is wrong with the record, in words for people."""
-    if "field limit" in str(error):
-        return f"a cell is longer than {csv.field_size_limit()} characters"
-    return str(error).replace("unexpected end of data", "a quoted cell that never ends")
-
-
-class _Source:
-    """The lines of a part, a batch at a time. Reads by position, so that one descriptor serves several processes."""
-
-    def __init__(self, descriptor: int, part: Part, delimiter: str) -> None:
-        self.batch = 0
-        self.longest = 0
-        self.unfinished_bytes = 0
-        """Since a record last ended, more or less; who takes the rows sets it back."""
-        lines = chain.from_iterable(self._batches(descriptor, part))
-        self.reader: Any = csv.reader(lines, delimiter=delimiter, strict=True)
-
-    def _batches(self, descriptor: int, part: Part) -> Iterator[list[str]]:
-        to_text = getincrementaldecoder("utf-8" if part.start else "utf-8-sig")("strict")
-        decoder = io.IncrementalNewlineDecoder(to_text, translate=False)
-        position, rest = part.start, ""
-        while block := os.pread(descriptor, min(_BATCH_BYTES, part.end - position), position):
-            position += len(block)
-            self.unfinished_bytes += len(block)
-            if self.unfinished_bytes > _LONGEST_RECORD_BYTES:
-                raise csv.Error(f"it is longer than {_LONGEST_RECORD_BYTES} bytes")
-            try:
-                text = decoder.decode(block, position == part.end)
-            except UnicodeDecodeError as error:
-                text = error.object[: error.start].decode() + "\0"
-            good, bad, _ = text.partition("\0")
-            lines = io.StringIO(good, newline="").readlines() or [""]
-            lines[0] = rest + lines[0]
-            rest = lines.pop() if (bad or position < part.end) and not lines[-1].endswith(("\n", "\r")) else ""
-            self.batch += 1
-            self.longest = max(self.longest, *map(len, lines), 0)
-            yield lines
-            if bad:
-                raise BadRow(self.reader.line_num + 1, "it holds a NUL byte, or is not UTF-8 text")
+    def _lines(self, descriptor: int, part: Part) -> Iterator[str]:
+        """Yield the lines of the part, with their ends."""
+        rest = b""
+        for offset in range(part.start, part.end, _BLOCK_BYTES):
+            self._blocks += 1
+            if self._blocks > _MAX_BLOCKS_OF_ROW:
+                max_bytes = _MAX_BLOCKS_OF_ROW * _BLOCK_BYTES
+                raise csv.Error(f"the row is longer than {max_bytes} bytes")
+            block = os.pread(descriptor, min(_BLOCK_BYTES, part.end - offset), offset)
+            if offset == 0:
+                block = block.removeprefix(BOM_UTF8)
+            lines = (rest + block).splitlines(keepends=True)
+            # The last line may continue in the next block, and so may "\r\n".
+            rest = lines.pop() if lines else b""
+            for line in lines:
+                yield line.decode()
+        yield rest.decode()

@@ -1,4 +1,4 @@
-"""How the sample's commands can fail: building, checking, profiling."""
+"""Say how building, checking and profiling can fail."""
 
 from ..kit.contract.errors import ExitStatus, InvalidValues, Mistake, ToolError
 from ..kit.contract.file_errors import PathError
@@ -6,24 +6,25 @@ from ..kit.contract.text import counted
 
 
 class InvalidWorkspace(InvalidValues):
-    """What tool.toml declares cannot be built or checked; every problem is in the context, on a line of its own."""
+    """The workspace file declares something that cannot be built or checked."""
 
     def __init__(self, path: str, problems: list[Mistake]) -> None:
+        """Report all problems together."""
         super().__init__(
             *problems,
-            message=f"{path} has {counted(len(problems), 'problem')}; nothing was run.",
-            suggestion="Correct all of them and run it again.",
+            message=f"{path} has {counted(len(problems), 'problem')}. No command was run.",
+            suggestion="Correct all of them, then run the command again.",
             path=path,
             problems=[problem.message for problem in problems],
         )
 
 
 class BuildFailed(ToolError):
-    """Some targets failed; the data tells which. What was built stays built."""
+    """Some targets failed. `data` shows which ones, and why."""
 
     code, exit_status = "BUILD_FAILED", ExitStatus.PARTIAL
     sentence = "{count} of {total} targets failed: {failed}."
-    advice = "The data has the end of each output, and where all of it is. What was built stays built."
+    advice = "The output shows why each of them failed. The other targets stay built."
 
 
 class TargetNotFound(ToolError):
@@ -34,32 +35,27 @@ class TargetNotFound(ToolError):
 
 
 class NotBuilt(ToolError):
-    """The checks need a target that is not built."""
+    """The checks need a target that was not built."""
 
     code, exit_status = "NOT_BUILT", ExitStatus.PRECONDITION
-    sentence = "The checks need {targets}, which is not built."
+    sentence = "The checks need {targets}, which was not built."
     advice = "Run `{PROGRAM} build`, or pass --build."
 
 
 class InvalidCsv(ToolError):
-    """An input cannot be read as CSV; the message names the line."""
+    """The input is not valid CSV. The message names the line."""
 
     code, exit_status = "INVALID_CSV", ExitStatus.USAGE
     sentence = "{path}, line {line}: {reason}."
-    advice = "Correct it, name its --delimiter, or convert it to UTF-8."
-
-
-class WorkerLost(ToolError):
-    """A worker process died, so there is no result."""
-
-    code, exit_status = "WORKER_LOST", ExitStatus.INTERNAL
-    sentence = "A worker process (pid {pid}) died, so there is no result."
-    advice = "Run it again; if the machine is short of memory, with fewer --jobs."
+    advice = (
+        "Correct the file, or name its delimiter with --delimiter. "
+        "To convert a file to UTF-8, run `iconv -f ENCODING -t UTF-8 FILE`."
+    )
 
 
 class InputChanged(PathError):
-    """An input was changed while it was read."""
+    """Another process changed the input while it was being read."""
 
     code, exit_status = "INPUT_CHANGED", ExitStatus.CONFLICT
     sentence = "{path} was changed while it was being read, so there is no result."
-    advice = "Run it again when nobody writes to it, or on a copy."
+    advice = "Run the command again when nothing writes to the file, or on a copy of the file."

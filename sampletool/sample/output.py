@@ -1,10 +1,15 @@
-"""Publish one result file so that nobody is ever silently overwritten.
+"""Publish one result file, so that no command ever overwrites the result of another one.
 
-A result names what it was made of, its *identity*; the same again is `unchanged`, and is not computed. Anything else
-that is at the path is OUTPUT_EXISTS, before the work and again when it is published, unless overwriting was asked
-for. Of two that write one path at once the second gets LOCK_HELD. The lock is the user's, so callers who do not share
-it (another HOME, another user) are kept apart by the file system: publishing makes a link, which never replaces.
-A result that was cut or edited by hand is not taken for one of ours: its last line is a digest of all before it.
+A result contains its *identity*: everything that decides about its content. A second command with
+the same identity finds the result and computes nothing. If something else is at the path, the
+command fails with OUTPUT_EXISTS: before the work, and again when it publishes.
+
+Two commands that write to one path take the same lock. It belongs to the user, so two users share
+no lock, and neither do two home directories. The file system keeps them apart: a result is
+published as a hard link, and link() never replaces a file.
+
+The last line of a result is a digest of everything before it. So a result that was cut off or
+edited by hand is recognized.
 """
 
 import hashlib
@@ -21,48 +26,59 @@ from ..kit.safety.errors import UnsafePath
 from ..kit.safety.private_directory import private_directory
 
 _HEAD = b'{"about":'
-_LARGEST_BYTES = 64 * 1024 * 1024
 _SEAL = '"sha256":"{}"}}\n'
+_SEAL_BYTES = len(_SEAL.format("0" * 64))
+_MAX_RESULT_BYTES = 64 * 1024 * 1024
 _LITTER_SECONDS = 3600.0
+"""How old a temporary file is when it is removed. A younger one may belong to a running command."""
 
 OutputEffect = Literal["created", "updated", "unchanged"]
+Identity = dict[str, Any]
 Columns = list[dict[str, Any]]
 
 
-def look(path: Path, identity: dict[str, Any], *, overwrite: bool) -> tuple[OutputEffect, Columns | None]:
-    """What publishing a result of this identity would do now, and its columns if it is there already."""
+def look(path: Path, identity: Identity, *, overwrite: bool) -> tuple[OutputEffect, Columns | None]:
+    """Return what publishing would do, and the columns of the result if it is there already.
+
+    Raise OutputExists if there is something else, and `overwrite` is False. Raise UnsafePath if it
+    cannot be replaced.
+    """
     if not os.path.lexists(path):
         return "created", None
-    what, found = _read(path)
-    if found and found["about"] == identity:
-        return "unchanged", found["columns"]
+    found, result = _read(path)
+    if result is not None and result["about"] == identity:
+        return "unchanged", result["columns"]
     if not overwrite:
-        raise OutputExists(str(path), found=what)
+        raise OutputExists(str(path), found=found)
     if path.is_symlink() or not path.is_file():
         raise UnsafePath(str(path), "it is not a regular file")
     return "updated", None
 
 
-def publish(path: Path, identity: dict[str, Any], columns: Columns, *, overwrite: bool) -> OutputEffect:
-    """Under the lock of `lock_path`. Each column is a line of its own."""
+def publish(path: Path, identity: Identity, columns: Columns, *, overwrite: bool) -> OutputEffect:
+    """Write the result. Hold the lock at `lock_path`. The errors are those of `look`."""
     sweep(path, _LITTER_SECONDS)
     effect, _ = look(path, identity, overwrite=overwrite)
-    lines = ",\n".join(map(_json, columns))
+    lines = ",\n".join(_json(column) for column in columns)
     content = _sealed(f'{{"about":{_json(identity)},\n"columns":[\n{lines}],\n'.encode())
     if overwrite:
         replace(path, content, FOR_ALL)
         return effect
     try:
         create(path, content)
-    except FileExistsError:  # a process that does not share our lock was faster
-        return look(path, identity, overwrite=False)[0]
+    except FileExistsError:
+        # A command that does not share our lock was faster. It may have the same result.
+        effect, _ = look(path, identity, overwrite=False)
+        return effect
     return "created"
 
 
 def lock_path(path: Path) -> Path:
-    """In a session beside the output, to go with it; elsewhere in a directory of the user's own, and never removed.
+    """Return the path of the lock of an output.
 
-    There it is named by the directory's inode: however a path is spelt, it is the same lock.
+    In a session, the lock is next to the output, and is removed together with it. Elsewhere, it is
+    in a directory of the user. There, its name contains the inode of the output's directory, so
+    that it is the same lock for each spelling of the path.
     """
     if path.parent.parent == Path(os.path.realpath(session_root())):
         return path.with_name(f".{path.name}.lock")
@@ -73,14 +89,14 @@ def lock_path(path: Path) -> Path:
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any] | None]:
-    """What is there, in words; and the result, if it is one."""
+    """Return what is at this path in words, and the result if it is one."""
     try:
-        content = read_regular(path, _LARGEST_BYTES, follow=False)
+        content = read_regular(path, _MAX_RESULT_BYTES, follow=False)
     except EXPECTED:
         return "it is not a readable file", None
     if not content.startswith(_HEAD):
         return "this command did not create it", None
-    if content != _sealed(content[: -len(_SEAL.format("0" * 64))]):
+    if content != _sealed(content[:-_SEAL_BYTES]):
         return "it was changed after this command created it", None
     return "it is the result of other inputs or options", json.loads(content)
 

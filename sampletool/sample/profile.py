@@ -1,168 +1,198 @@
-"""What a column of text holds: how many values, of what type, how large, how many different, which most often.
+"""Describe the columns of a CSV file: how many values, their type, their range, the most frequent.
 
-As long as a column has few different values each is counted, and everything follows from the counts. Beyond that it is
-measured as it streams by, and how many are different is no longer known. Columns of the parts of a file merge into the
-columns of the file. What is kept is bounded for all columns together, and the same data gives the same profile.
+A profile is computed for each batch of rows, and merged with the profile of the rows before. In the
+same way, the profiles of the parts of a file are merged, in the order of the file. So the result
+does not depend on which process has read which part.
+
+Memory is bounded: a column counts its different values only as long as they are few and short.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from math import dist, fsum, isnan, sqrt
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from math import fsum, isfinite
+from typing import Any
 
-from .csv_file import Part, read_rows
+from .csv_file import CsvFile, Part, PartReader
 
-FORMAT = "column-profile/3"
-_MOST_COUNTED, _COUNTED_TOGETHER = 10_000, 80_000
-"""Different values that are counted, of one column and of all together."""
-_SHOWN_VALUES = 5
-_LARGEST = 1e140
-"""What is larger is text: its square would not be a number."""
+FORMAT = "column-profile/4"
+"""The version of the result. Raise it with each change that gives another result for some file."""
 
-Type = Literal["integer", "number", "text"]
-"""From the narrowest to the widest, which happens to be the order of the alphabet."""
+_MAX_DISTINCT = 10_000
+_MAX_DISTINCT_OF_ALL_COLUMNS = 80_000
+_MAX_VALUE_CHARACTERS = 200
+_MAX_FREQUENT = 5
 
+_MAX_INTEGER = 2**53 - 1
+"""The largest integer that every reader of JSON represents exactly. A larger one is a number."""
 
-class PartProfile:
-    """Of one part of a file."""
-
-    def __init__(self, width: int) -> None:
-        self.columns = [Column(min(_MOST_COUNTED, _COUNTED_TOGETHER // width)) for _ in range(width)]
-        self.lines = 0
-
-    def merge(self, behind: "PartProfile") -> None:
-        """Add the part that comes next."""
-        self.lines += behind.lines
-        for column, other in zip(self.columns, behind.columns, strict=True):
-            column.merge(other)
+_MAX_NUMBER = 1e200
+"""A larger number is a text. The sum of such numbers could be too large for a float."""
 
 
-def profile_part(descriptor: int, part: Part, delimiter: str, width: int, check: Callable[[], None]) -> PartProfile:
-    """Every column of one part. `check` is called now and then."""
-    profile = PartProfile(width)
-    for rows, profile.lines in read_rows(descriptor, part, delimiter, width):
-        check()
-        for column, values in zip(profile.columns, zip(*rows, strict=True), strict=bool(rows)):
-            column.add(values)
-    return profile
+@dataclass(frozen=True)
+class Numbers:
+    """What is known about values that are all numbers."""
+
+    are_integers: bool
+    minimum: float
+    maximum: float
+    total: float
+    rest: float
+    """The difference between the exact sum and `total`. Without it, small errors would add up."""
 
 
-class Column:
-    """One column of one part, or of several."""
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What is known about one column of some rows."""
 
-    def __init__(self, most_counted: int) -> None:
-        self.rows = 0
-        self._most_counted = most_counted
-        self._counts: Counter[str] | None = Counter()
-        """None when there are more different values than are counted; then the next says what was measured."""
-        self._measures = _NOTHING
-
-    def add(self, values: Sequence[str]) -> None:
-        self.rows += len(values)
-        if self._counts is None:
-            self._measure([*filter(None, values)])
-        else:
-            self._count(values)
-
-    def merge(self, other: "Column") -> None:
-        self.rows += other.rows
-        if self._counts is None or other._counts is None:
-            self._stop_counting()
-            other._stop_counting()
-            self._measures = _merged(self._measures, other._measures)
-        else:
-            self._count(other._counts)
+    missing: int = 0
+    """How many cells are empty."""
+    count: int = 0
+    """How many cells are not empty. If it is 0, the attributes below mean nothing."""
+    minimum: str = ""
+    """The smallest value as a text. It is needed for numbers too: the next value may be a text."""
+    maximum: str = ""
+    numbers: Numbers | None = None
+    """None if a value is not a number."""
+    counts: Counter[str] | None = None
+    """How often each value occurs. None if there are too many different values, or long ones."""
 
     def describe(self) -> dict[str, Any]:
-        counts = self._counts
-        self._stop_counting()
-        count = self._measures.total
-        described = {"count": count, "empty": self.rows - count, **self._measures.describe()}
-        if counts is None:
-            return described | {"distinct_more_than": self._most_counted}
-        often = sorted((-count, value) for value, count in counts.items())[:_SHOWN_VALUES]
-        frequent = [{"value": value, "count": -count} for count, value in often]
-        return described | {"distinct": len(counts), "frequent": frequent}
-
-    def _count(self, values: Iterable[str]) -> None:
-        """Values, or the counts of another column."""
-        assert self._counts is not None
-        self._counts.update(values)
-        self._counts.pop("", None)
-        if len(self._counts) > self._most_counted:
-            self._stop_counting()
-
-    def _stop_counting(self) -> None:
-        counts, self._counts = self._counts or Counter(), None
-        self._measure([*counts], [*counts.values()])
-
-    def _measure(self, values: Sequence[str], weights: Sequence[int] | None = None) -> None:
-        """`weights`: how often each occurs, where all are different."""
-        if values:
-            self._measures = _merged(self._measures, measure(values, weights, self._measures.type))
+        """Return the column as the result shows it, without what is not known."""
+        description: dict[str, Any] = {"count": self.count, "missing": self.missing}
+        if self.count == 0:
+            return description
+        if self.numbers is None:
+            description["type"] = "text"
+            description["min"] = self.minimum
+            description["max"] = self.maximum
+        else:
+            # The minimum may come from a batch of integers, in a column of other numbers.
+            number_type = int if self.numbers.are_integers else float
+            description["type"] = "integer" if self.numbers.are_integers else "number"
+            description["min"] = number_type(self.numbers.minimum)
+            description["max"] = number_type(self.numbers.maximum)
+            description["mean"] = self.numbers.total / self.count
+        if self.counts is not None:
+            description["distinct"] = len(self.counts)
+            frequent = self.counts.most_common(_MAX_FREQUENT)
+            description["frequent"] = [
+                {"value": value, "count": count} for value, count in frequent
+            ]
+        return description
 
 
-def measure(values: Sequence[str], weights: Sequence[int] | None = None, known: Type = "integer") -> "Measures":
-    """`known`: the type of others in the column.
+def profile_part(file: CsvFile, part: Part, width: int) -> tuple[list[ColumnProfile], int]:
+    """Return the profile of each column, and the number of lines. Raise BadRow."""
+    columns = [ColumnProfile()] * width
+    reader = PartReader(file, part)
+    for batch in reader.batches(width):
+        if batch:
+            cells_by_column = zip(*batch, strict=True)
+            columns = merge_columns(columns, [profile_cells(cells) for cells in cells_by_column])
+    return columns, reader.line
 
-    Python reads more as a number than people do: `1_000`, digits of other scripts, nan and inf are text here.
-    Integers of more than 64 bits are numbers.
+
+def merge_columns(first: list[ColumnProfile], second: list[ColumnProfile]) -> list[ColumnProfile]:
+    """Return the profiles of the columns from those of some rows, and of the rows that follow."""
+    max_distinct = min(_MAX_DISTINCT, _MAX_DISTINCT_OF_ALL_COLUMNS // len(first))
+    return [_merge(*both, max_distinct) for both in zip(first, second, strict=True)]
+
+
+def profile_cells(cells: Sequence[str]) -> ColumnProfile:
+    """Return the profile of some cells of one column."""
+    values = [cell for cell in cells if cell]
+    missing = len(cells) - len(values)
+    if not values:
+        return ColumnProfile(missing)
+    counts: Counter[str] = Counter(values)
+    are_short = max(map(len, counts)) <= _MAX_VALUE_CHARACTERS
+    return ColumnProfile(
+        missing=missing,
+        count=len(values),
+        minimum=min(counts)[:_MAX_VALUE_CHARACTERS],
+        maximum=max(counts)[:_MAX_VALUE_CHARACTERS],
+        numbers=_read_numbers(values),
+        counts=counts if are_short else None,
+    )
+
+
+def _merge(first: ColumnProfile, second: ColumnProfile, max_distinct: int) -> ColumnProfile:
+    missing = first.missing + second.missing
+    if second.count == 0:
+        return replace(first, missing=missing)
+    counts = second.counts
+    if first.count > 0:
+        counts = _merge_counts(first.counts, counts)
+    if counts is not None and len(counts) > max_distinct:
+        counts = None
+    if first.count == 0:
+        return replace(second, missing=missing, counts=counts)
+    return ColumnProfile(
+        missing=missing,
+        count=first.count + second.count,
+        minimum=min(first.minimum, second.minimum),
+        maximum=max(first.maximum, second.maximum),
+        numbers=_merge_numbers(first.numbers, second.numbers),
+        counts=counts,
+    )
+
+
+def _merge_counts(first: Counter[str] | None, second: Counter[str] | None) -> Counter[str] | None:
+    """Return the sum of the counts. Change the first counter, because a copy would cost time."""
+    if first is None or second is None:
+        return None
+    first.update(second)
+    return first
+
+
+def _merge_numbers(first: Numbers | None, second: Numbers | None) -> Numbers | None:
+    if first is None or second is None:
+        return None
+    total, rest = _add([first.total, first.rest, second.total, second.rest])
+    return Numbers(
+        are_integers=first.are_integers and second.are_integers,
+        minimum=min(first.minimum, second.minimum),
+        maximum=max(first.maximum, second.maximum),
+        total=total,
+        rest=rest,
+    )
+
+
+def _read_numbers(values: list[str]) -> Numbers | None:
+    """Return what is known about the numbers, or None if one of the values is not a number."""
+    # Python reads more as a number than people do, such as 1_000 and digits of other scripts.
+    text = "".join(values)
+    if text.isascii() and "_" not in text:
+        with suppress(ValueError):
+            return _summarize([int(value) for value in values], _MAX_INTEGER)
+        with suppress(ValueError):
+            return _summarize([float(value) for value in values], _MAX_NUMBER)
+    return None
+
+
+def _summarize(numbers: Sequence[float], limit: float) -> Numbers:
+    """Return what is known about these numbers.
+
+    Raise ValueError if one of them is nan, infinite, or further from 0 than the limit.
     """
-    count = len(values) if weights is None else sum(weights)
-    texts, joined = (min(values), max(values)), "".join(values)
-    if known == "text" or not joined.isascii() or "_" in joined:
-        return Measures("text", count, texts)
-    with suppress(ValueError):
-        numbers: list[float] = [*map(int if known == "integer" else float, values)]
-        low, high = (-(2**63), 2**63) if known == "integer" else (-_LARGEST, _LARGEST)
-        if low <= min(numbers) and max(numbers) < high and not isnan(sum(numbers)):
-            return Measures(known, count, texts, (min(numbers), max(numbers)), *_moments(numbers, weights, count))
-    return measure(values, weights, "number" if known == "integer" else "text")
+    minimum, maximum = min(numbers), max(numbers)
+    # Each comparison with nan is false, so min() and max() may miss one. The sum does not.
+    if not (-limit <= minimum and maximum <= limit and isfinite(sum(numbers))):
+        raise ValueError(numbers)
+    total, rest = _add(numbers)
+    return Numbers(
+        are_integers=isinstance(minimum, int),
+        minimum=minimum,
+        maximum=maximum,
+        total=total,
+        rest=rest,
+    )
 
 
-def _moments(numbers: list[float], weights: Sequence[int] | None, count: int) -> tuple[float, float]:
-    """Their mean, and the sum of the squared distances from it."""
-    if weights is None:
-        mean = fsum(numbers) / count
-        return mean, dist(numbers, [mean] * count) ** 2
-    mean = fsum(number * weight for number, weight in zip(numbers, weights, strict=True)) / count
-    return mean, fsum(weight * (number - mean) ** 2 for number, weight in zip(numbers, weights, strict=True))
-
-
-class Measures(NamedTuple):
-    """What is known of values that are not counted. The members behind `texts` are meant for numbers alone."""
-
-    type: Type
-    total: int
-    """How many."""
-    texts: tuple[str, str]
-    """Smallest and largest; always, because the next value may turn numbers into text."""
-    numbers: tuple[float, float] = (0, 0)
-    mean: float = 0.0
-    squares: float = 0.0
-    """The sum of the squared distances from the mean."""
-
-    def describe(self) -> dict[str, Any]:
-        if not self.total:
-            return {}
-        if self.type == "text":
-            return {"type": self.type, "min": self.texts[0], "max": self.texts[1]}
-        described = {"type": self.type, "min": self.numbers[0], "max": self.numbers[1], "mean": self.mean}
-        return described | ({"stddev": sqrt(self.squares / (self.total - 1))} if self.total > 1 else {})
-
-
-_NOTHING = Measures("integer", 0, ("", ""))
-
-
-def _merged(a: Measures, b: Measures) -> Measures:
-    if not a.total or not b.total:
-        return a if a.total else b
-    found: Type = a.type if a.type > b.type else b.type
-    count, apart = a.total + b.total, b.mean - a.mean
-    texts = min(a.texts[0], b.texts[0]), max(a.texts[1], b.texts[1])
-    if found == "text":
-        return Measures(found, count, texts)
-    numbers = min(a.numbers[0], b.numbers[0]), max(a.numbers[1], b.numbers[1])
-    squares = a.squares + b.squares + apart * apart * a.total * b.total / count
-    return Measures(found, count, texts, numbers, a.mean + apart * b.total / count, squares)
+def _add(numbers: Sequence[float]) -> tuple[float, float]:
+    """Return the sum as a float, and the part of the exact sum that this float lacks."""
+    total = fsum(numbers)
+    return total, fsum([*numbers, -total])

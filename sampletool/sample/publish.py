@@ -1,76 +1,82 @@
-"""Outputs that appear all at once, and are known to be whole before they are used again.
+"""Publish the outputs of targets: all files of a target appear at once, and are known to be whole.
 
-`out/NAME` is a link to `.tool/out/NAME-FINGERPRINT/`, replaced by rename: a reader that resolves it once sees one
-version whole. What was built of what stands in a journal, one line each, with the SHA-256 of every file: after kill -9
-the lines are there; after a power cut a torn line is passed over, and its target is built again. Only the holder of
-the exclusive build lock writes.
+`out/NAME` is a link to a directory in `.tool/out`, which is one *version* of the outputs. A new
+version is put there by replacing the link. So a program that resolves the link once sees all files
+of one version.
+
+The *journal* has a line for each version: what the target was built from, and the digest of each
+output. The line is appended before the version is linked, so it is there even after kill -9. A line
+that was torn by a power failure is ignored, and its target is built again.
+
+Only the holder of the exclusive build lock publishes.
 """
 
 import hashlib
 import json
 import os
-import shutil
-import stat
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import NamedTuple
+from types import GenericAlias
 
 from ..kit.program import WORKSPACE_DIRECTORY
-from ..kit.safety.atomic_file import opened, read_regular, replace, write_all
+from ..kit.safety.atomic_file import opened, read_regular, write_all
+from ..kit.safety.atomic_file import replace as replace_file
 from ..kit.safety.private_directory import check_private, private_directory
+from .digests import DigestCache, digest
+from .trees import remove, settle
 
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_BLOCK_BYTES = 1024 * 1024
-_JOURNAL_BYTES = 1024 * 1024 * 1024
+_APPEND = (
+    os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+)  # fmt: skip
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MAX_JOURNAL_BYTES = 1024 * 1024 * 1024
+
 _KEPT_SECONDS = 3600
-"""How long a version that is no longer linked stays, for readers from outside who take no lock."""
-_DEEPEST = 100
-_UNKNOWN = "what was read of it is not known"
+"""How long a version stays when it is no longer linked, for readers that take no lock."""
+
+_UNKNOWN = "what the command has read of it is not known"
 
 
-class Built(NamedTuple):
-    """What a target is made of, and what it made: the digest of each file."""
+def _do_nothing() -> None:
+    """Let a long read continue."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a target was built from, and its outputs."""
 
     run: list[str]
     wanted: list[str]
+    """The declared outputs. Each is a file, or a directory with any number of files."""
     inputs: dict[str, str]
+    """The digest of each input."""
     needs: dict[str, str]
-    """Of the outputs of each, as one."""
+    """A digest of all outputs of each needed target."""
     version: str = ""
-    outputs: dict[str, str] = {}  # noqa: RUF012 - never changed
-
-
-_TYPES = (list, list, dict, dict, str, dict)
-"""Of the members of Built."""
-
-
-def digest(path: str | Path, check: Callable[[], None] = lambda: None) -> str:
-    """Of the content, and of whether it can be executed; empty if it cannot be read. `check` may raise meanwhile."""
-    found = hashlib.sha256()
-    with suppress(OSError), open(path, "rb", buffering=0) as file:
-        while block := file.read(_BLOCK_BYTES):
-            check()
-            found.update(block)
-        return found.hexdigest() + ("x" if os.fstat(file.fileno()).st_mode & 0o111 else "")
-    return ""
+    """The name of the directory with the outputs."""
+    outputs: dict[str, str] = field(default_factory=dict)
+    """The digest of each output file."""
+    env: dict[str, str] = field(default_factory=dict)
 
 
 class Outputs:
     """The outputs of one workspace. Leaving the block flushes the journal."""
 
-    def __init__(self, workspace: Path, check: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, workspace: Path, check: Callable[[], None] = _do_nothing) -> None:
+        """Read the journal. `check` is called while files are read, and may raise an error."""
         self.workspace = workspace
-        self.check = check
-        """Called now and then while files are read; may raise."""
         self.built: dict[str, Built] = {}
+        """The last version of each target."""
         self.directory = workspace / WORKSPACE_DIRECTORY / "out"
         if os.path.lexists(self.directory):
             check_private(self.directory)
         self._links = workspace / "out"
         self._journal = workspace / WORKSPACE_DIRECTORY / "built.jsonl"
+        self._check = check
+        self._digests = DigestCache(workspace / WORKSPACE_DIRECTORY / "digests.json", check)
         self._has_written = False
         self._read_journal()
 
@@ -78,144 +84,181 @@ class Outputs:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Write the journal anew: flushed once for all, and without the lines that are old."""
+        """Flush the journal, once for all versions, and leave out its old lines."""
         if self._has_written:
-            replace(self._journal, [_line(name, built) for name, built in self.built.items()])
+            self._replace_journal()
+        self._digests.save()
+
+    def digest(self, path: str | Path) -> str:
+        """Return the digest of a file, or "" if it cannot be read. See DigestCache."""
+        return self._digests.digest(path)
+
+    # The state of a target
 
     def damage(self, name: str) -> str | None:
-        """Why the linked version of this name cannot be used; None if it is whole."""
+        """Return why the outputs of a target cannot be used. None if they are as built."""
         built = self.built[name]
         if self._read_link(name) != built.version:
             return f"out/{name} does not lead to the last build"
         version = f"{self.directory}/{built.version}"
-        for path, before in built.outputs.items():
-            if (now := digest(f"{version}/{path}", self.check)) != before:
-                return f"the output {path} {'was changed' if now else 'is missing'}"
+        for path, digest_before in built.outputs.items():
+            digest_now = self.digest(f"{version}/{path}")
+            if digest_now == "":
+                return f"the output {path} is missing"
+            if digest_now != digest_before:
+                return f"the output {path} was changed"
         for path in built.wanted:
+            # An output that is not in `outputs` is a directory without files.
             if path not in built.outputs and not os.path.isdir(f"{version}/{path}"):
                 return f"the output {path} is missing"
-        found = {f"{parent}/{name}"[len(version) + 1 :] for parent, _, names in os.walk(version) for name in names}
-        return None if found == built.outputs.keys() else "its outputs have a file more or less than were built"
+        if _files_in(version) != built.outputs.keys():
+            return "its outputs have a file more or less than were built"
+        return None
 
     def content_of(self, name: str) -> str:
-        """One word for what is in the outputs of this name, for those that need them."""
-        return _as_one(self.built[name].outputs)
+        """Return one digest of all outputs of a target, for the targets that need them."""
+        return _digest_of_value(self.built[name].outputs)
 
     def must_be_free(self, name: str) -> None:
-        """A real file or directory where the link belongs is not replaced: it is a ValueError."""
+        """Raise ValueError if there is something else in the place of the link of this target."""
         if self._links.is_symlink() or (self._links.exists() and not self._links.is_dir()):
             raise ValueError(f"{self._links} is not a directory of ours")
-        if not self._read_link(name) and os.path.lexists(link := f"{self._links}/{name}"):
+        link = self._links / name
+        if self._read_link(name) == "" and os.path.lexists(link):
             raise ValueError(f"{link} is in the way")
 
     def version_of(self, name: str) -> Path:
-        """The directory that the link leads to; one that is not there, if there is no link."""
+        """Return the linked directory. Without a link, return a path where nothing is."""
         return self.directory / (self._read_link(name) or f".{name}")
 
-    def publish(self, name: str, built: Built, directory: Path) -> str | None:
-        """Make what a command left in its directory the current version; ValueError if an output is not as it must be.
+    # Publishing
 
-        What was read of an input or a need that has changed meanwhile is not known: the target will be built again,
-        and what is returned says why. The directory is renamed into place, with nothing but the outputs, then linked.
+    def publish(self, name: str, built: Built, directory: Path) -> str | None:
+        """Make the outputs that a command has left in this directory the current version.
+
+        Raise ValueError if an output is not as declared, and OSError if it cannot be published.
+
+        If an input or a needed target has changed while the command was running, return a note that
+        says so. The target then counts as stale, because nobody knows what the command has read.
         """
-        changed = [path for path, before in built.inputs.items() if digest(self.workspace / path, self.check) != before]
-        damaged = [need for need in built.needs if self.damage(need) is not None]
-        inputs = built.inputs | dict.fromkeys(changed, _UNKNOWN)
-        needs = built.needs | dict.fromkeys(damaged, _UNKNOWN)
-        if directory.is_symlink():
-            raise ValueError("its directory is a link now")
-        os.chmod(directory, 0o700)
-        files = [file for path in os.listdir(directory) for file in _settle(directory, path, built.wanted)]
-        for path in built.wanted:
-            if not os.path.lexists(directory / path):
-                raise ValueError(f"it did not write its output {path!r}")
-        version = f"{name}-{_as_one(built)}.{os.urandom(4).hex()}"
-        outputs = {file: digest(directory / file, self.check) for file in files}
-        built = built._replace(inputs=inputs, needs=needs, version=version, outputs=outputs)
+        files = settle(directory, built.wanted)
+        version = f"{name}-{_digest_of_value(asdict(built))}.{os.urandom(4).hex()}"
+        changed_inputs = self._changed_inputs(built)
+        changed_needs = [need for need in built.needs if self.damage(need) is not None]
+        published = replace(
+            built,
+            inputs={**built.inputs, **dict.fromkeys(changed_inputs, _UNKNOWN)},
+            needs={**built.needs, **dict.fromkeys(changed_needs, _UNKNOWN)},
+            version=version,
+            outputs={file: digest(directory / file, self._check) for file in files},
+        )
         private_directory(self.directory)
-        self._links.mkdir(exist_ok=True)
         os.rename(directory, self.directory / version)
-        # Recorded before it is linked: if it cannot be recorded, what is linked stays the last that was.
+        # If the version cannot be recorded, the link must stay as it is.
+        self._record(name, published)
+        self._link(name, version)
+        changed = [f"the input {path}" for path in changed_inputs]
+        changed += [f"the needed target {need}" for need in changed_needs]
+        if changed:
+            return f"{changed[0]} changed while it ran, so it will be built again"
+        return None
+
+    def _changed_inputs(self, built: Built) -> list[str]:
+        changed = []
+        for path, digest_before in built.inputs.items():
+            if self.digest(self.workspace / path) != digest_before:
+                changed.append(path)
+        return changed
+
+    def _record(self, name: str, built: Built) -> None:
+        """Append a line to the journal."""
         with opened(self._journal, _APPEND) as descriptor:
-            write_all(descriptor, _line(name, built))  # after kill -9 it is there
+            has_other_names = os.fstat(descriptor).st_nlink > 1
+            if not has_other_names:
+                write_all(descriptor, _line(name, built))
         self.built[name] = built
         self._has_written = True
-        beside = f"{self.directory}/.link"  # under the lock one name is enough, and the next call replaces it
-        with suppress(FileNotFoundError):
-            os.unlink(beside)
-        os.symlink(f"../{WORKSPACE_DIRECTORY}/out/{version}", beside)
-        os.replace(beside, f"{self._links}/{name}")
-        said = [*(f"the input {path}" for path in changed), *(f"what it needs of {need}" for need in damaged)]
-        return f"{said[0]} changed while it ran, so it will be built again" if said else None
+        if has_other_names:
+            # One of the names may be a file of the user. A new file has no other name.
+            self._replace_journal()
+
+    def _link(self, name: str, version: str) -> None:
+        """Let `out/NAME` lead to a version. Raise OSError if `out` is not a directory."""
+        self._links.mkdir(exist_ok=True)
+        # A command may have replaced `out` with a link, so open it without following one. From
+        # here on, its name is not used.
+        with opened(self._links, _DIRECTORY) as links:
+            # With the lock, one name is enough. A killed command may have left the link.
+            new_link = f"{self.directory}/.link"
+            with suppress(FileNotFoundError):
+                os.unlink(new_link)
+            os.symlink(f"../{WORKSPACE_DIRECTORY}/out/{version}", new_link)
+            os.replace(new_link, name, dst_dir_fd=links)
 
     def prune(self) -> None:
-        """Remove versions that nobody has linked for an hour. Readers take the lock shared, so none is inside."""
-        current = {built.version for built in self.built.values()} | {*map(self._read_link, self.built)}
-        for version in os.scandir(self.directory):
-            old = time.time() - version.stat(follow_symlinks=False).st_ctime > _KEPT_SECONDS
-            if version.name not in current and old:
-                remove(Path(version.path))
+        """Remove the versions that have not been linked for an hour.
+
+        Tests hold the lock while they read outputs, so no version that a test uses is removed.
+        """
+        current = {built.version for built in self.built.values()}
+        current |= {self._read_link(name) for name in self.built}
+        with os.scandir(self.directory) as versions:
+            for version in versions:
+                changed_at = version.stat(follow_symlinks=False).st_ctime
+                is_old = time.time() - changed_at > _KEPT_SECONDS
+                if is_old and version.name not in current:
+                    remove(Path(version.path))
 
     def _read_link(self, name: str) -> str:
-        """The version a link names; empty where there is no link."""
+        """Return the version that a link leads to, or "" if there is no link."""
         try:
             return os.path.basename(os.readlink(f"{self._links}/{name}"))
         except OSError:
             return ""
 
+    # The journal
+
     def _read_journal(self) -> None:
-        """What is not a whole line of ours is passed over; its target is built again."""
         lines: list[bytes] = []
         with suppress(FileNotFoundError):
-            lines = read_regular(self._journal, _JOURNAL_BYTES, follow=False).splitlines()
+            lines = read_regular(self._journal, _MAX_JOURNAL_BYTES, follow=False).splitlines()
         for line in lines:
+            # The line may be torn, or of another version of the tool.
             with suppress(ValueError, TypeError, AttributeError, RecursionError):
                 name, members = json.loads(line)
-                built = Built(**members)
-                if all(map(isinstance, built, _TYPES)):
-                    self.built[name] = built
+                self.built[name] = _built_from(members)
+
+    def _replace_journal(self) -> None:
+        lines = [_line(name, built) for name, built in self.built.items()]
+        replace_file(self._journal, lines)
 
 
-def _settle(directory: Path, path: str, wanted: list[str]) -> Iterator[str]:
-    """Make what was wanted of this path read-only, and remove all else; the files that stay."""
-    full = directory / path
-    mode = full.lstat().st_mode
-    around = [output for output in wanted if f"{path}/".startswith(f"{output}/")]
-    if stat.S_ISDIR(mode) and (inside := around or [output for output in wanted if output.startswith(f"{path}/")]):
-        if path.count("/") > _DEEPEST:
-            raise ValueError(f"its output {path!r} lies more than {_DEEPEST} directories deep")
-        os.chmod(full, 0o700)
-        for name in os.listdir(full):
-            yield from _settle(directory, f"{path}/{name}", inside)
-    elif not around:
-        remove(full)
-    elif not stat.S_ISREG(mode):
-        raise ValueError(f"its output {path!r} is {'a link' if stat.S_ISLNK(mode) else 'not a regular file'}")
-    else:
-        if full.lstat().st_nlink > 1:  # another name of the file may be another user's, and would be made read-only
-            copy = full.with_name(os.urandom(8).hex())
-            shutil.copy2(full, copy)
-            os.replace(copy, full)
-        os.chmod(full, mode & 0o555 | 0o400)
-        yield path
-
-
-def remove(path: Path) -> None:
-    """The whole of it, also what a command has made read-only or very deep; what cannot be removed stays."""
-    with suppress(OSError):
-        path.unlink()  # not what it leads to, if it is a link
-        return
-    with suppress(OSError, RecursionError):
-        shutil.rmtree(path)
-        return
-    for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
-        subprocess.run([*command, "--", path], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+def _built_from(members: dict[str, object]) -> Built:
+    """Return what a line of the journal has. Raise TypeError if it is not what we write."""
+    built = Built(**members)  # type: ignore[arg-type]
+    for attribute in fields(Built):
+        expected = attribute.type
+        if isinstance(expected, GenericAlias):
+            expected = expected.__origin__
+        if not isinstance(getattr(built, attribute.name), expected):  # type: ignore[arg-type]
+            raise TypeError(attribute.name)
+    return built
 
 
 def _line(name: str, built: Built) -> bytes:
-    """It begins where a line that was torn ends."""
-    return b"\n" + json.dumps([name, built._asdict()], separators=(",", ":")).encode()
+    """Return a line of the journal. It begins with a newline, in case the line before was torn."""
+    return b"\n" + json.dumps([name, asdict(built)], separators=(",", ":")).encode()
 
 
-def _as_one(value: object) -> str:
+def _files_in(directory: str) -> set[str]:
+    """Return the paths of all files in a directory, relative to it."""
+    files = set()
+    for parent, _directories, names in os.walk(directory):
+        for name in names:
+            files.add(os.path.relpath(os.path.join(parent, name), directory))
+    return files
+
+
+def _digest_of_value(value: object) -> str:
+    """Return a short digest of a value that JSON can represent."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]

@@ -1,83 +1,139 @@
-"""What tool.toml may say: targets and checks, each a command with everything that it may see.
+"""Read the targets and checks that the workspace file declares.
 
-All mistakes are reported at once, each with the line of its table.
+A target or a check is a command with everything that it may see. If a declaration has mistakes, all
+of them are reported at once, each with the line of its table.
 """
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 from ..kit.context import Context
 from ..kit.contract.errors import InvalidValues, Mistake, did_you_mean
-from ..kit.program import WORKSPACE_DIRECTORY, WORKSPACE_FILE
+from ..kit.program import WORKSPACE_DIRECTORY, WORKSPACE_FILE, env_variable
 from ..kit.safety.toml_file import TomlText, read_toml, resolve
 from .errors import InvalidWorkspace, TargetNotFound
 
 OWN_PLACES = (WORKSPACE_DIRECTORY, "out")
-"""What belongs to the tool in a workspace, and is no input."""
-_MEMBERS = {"target": ("run", "inputs", "outputs", "needs"), "check": ("run", "inputs", "needs")}
+"""The directories of the tool in a workspace. They contain no inputs."""
+
+_LISTS = {"target": ("run", "inputs", "outputs", "needs"), "check": ("run", "inputs", "needs")}
+"""The members of each kind of table that are lists of strings."""
 _TABLES = ("settings", "target", "check")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+Kind = Literal["target", "check"]
 
 
-class Job(NamedTuple):
-    """A command with everything that it may see. A target has outputs; a check has none."""
+@dataclass(frozen=True)
+class Job:
+    """A target or a check. Only a target has outputs."""
 
     name: str
     run: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    """Environment variables of the command."""
 
     def find_inputs(self, root: Path) -> set[str]:
-        """The declared files, relative to the workspace; a pattern that matches nothing is a ValueError.
+        """Return the paths of the declared input files, relative to the workspace.
 
-        A file of just that name goes before a pattern. `**` at the end means all files below: pathlib finds them
-        there only from Python 3.13 on, and only directories before.
+        Raise ValueError if a pattern matches no file.
         """
         found: set[str] = set()
         for pattern in self.inputs:
-            literal, at_any_depth = root / pattern, pattern.split("/")[-1] == "**"
-            paths = [literal] if literal.is_file() else root.glob(f"{pattern}/*" if at_any_depth else pattern)
-            files = {os.path.relpath(path, root) for path in paths if path.is_file()}
-            files = {name for name in files if name.split(os.sep)[0] not in OWN_PLACES}
+            files = _find_files(root, pattern)
+            if not files and (root / pattern).is_dir():
+                raise ValueError(f"the input {pattern!r} is a directory: write {f'{pattern}/**'!r}")
             if not files:
-                wrong = f"is a directory: write {f'{pattern}/**'!r}" if literal.is_dir() else "matches no file"
-                raise ValueError(f"the input {pattern!r} {wrong}")
+                raise ValueError(f"the input {pattern!r} matches no file")
             found |= files
         return found
 
 
-class Jobs(NamedTuple):
-    """What one tool.toml declares."""
+def _find_files(root: Path, pattern: str) -> set[str]:
+    """Return the files that match a pattern, except for those in the directories of the tool."""
+    if (root / pattern).is_file():
+        # The name of a file can look like a pattern.
+        paths = [root / pattern]
+    elif pattern.split("/")[-1] == "**":
+        # Before Python 3.13, `**` at the end of a pattern matches only directories.
+        paths = list(root.glob(f"{pattern}/*"))
+    else:
+        paths = list(root.glob(pattern))
+    files = set()
+    for path in paths:
+        name = os.path.relpath(path, root)
+        if path.is_file() and name.split(os.sep)[0] not in OWN_PLACES:
+            files.add(name)
+    return files
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Everything that one workspace file declares."""
 
     toml: TomlText
     targets: dict[str, Job]
-    """Each behind the targets that it needs."""
+    """The targets, each after the targets that it needs."""
     checks: dict[str, Job]
 
     def with_needs(self, wanted: list[str]) -> list[Job]:
-        """The wanted targets and all that they need, each behind what it needs."""
+        """Return the wanted targets and all that they need, each after its needs."""
         found: set[str] = set()
-        left = list(wanted)
-        for name in left:
+        waiting = list(wanted)
+        while waiting:
+            name = waiting.pop()
             if name not in found:
                 found.add(name)
-                left += self.targets[name].needs  # also walked
+                waiting += self.targets[name].needs
         return [job for name, job in self.targets.items() if name in found]
 
     def must_have_no(self, problems: list[tuple[str, str]]) -> None:
-        """Report all at once: the table of each, and what is wrong with it."""
-        if problems:
-            mistakes = [Mistake(at, "INVALID_VALUE", f"{_line(self.toml, at)}{at}: {said}") for at, said in problems]
+        """Raise InvalidWorkspace if there are problems: the name of a table, and what is wrong."""
+        mistakes = []
+        for table, problem in problems:
+            message = f"{_line_of(self.toml, table)}{table}: {problem}"
+            mistakes.append(Mistake(table, "INVALID_VALUE", message))
+        if mistakes:
             raise InvalidWorkspace(str(self.toml.path), mistakes)
 
 
 def read_workspace(context: Context) -> Jobs:
+    """Return what the workspace declares.
+
+    Raise InvalidWorkspace for mistakes in the declarations, InvalidValues for wrong settings, and
+    NoWorkspace outside of a workspace.
+    """
+    _check_settings(context)
+    toml = read_toml(resolve(context.workspace / WORKSPACE_FILE))
+    declared = Jobs(toml, {}, {})
+    for kind in _LISTS:
+        if not isinstance(toml.document.get(kind, {}), dict):
+            declared.must_have_no([(kind, "it is not a table")])
+    target_tables = toml.document.get("target", {})
+    check_tables = toml.document.get("check", {})
+    problems = list(_misspelt_tables(toml))
+    for name, members in target_tables.items():
+        declared.targets[name], faults = _read_job("target", name, members, target_tables)
+        problems += [(f"target.{name}", fault) for fault in faults]
+    for name, members in check_tables.items():
+        declared.checks[name], faults = _read_job("check", name, members, target_tables)
+        problems += [(f"check.{name}", fault) for fault in faults]
+    declared.must_have_no(problems)
+    return _in_order(declared)
+
+
+def _check_settings(context: Context) -> None:
+    """Raise InvalidValues with all wrong settings that a build uses."""
     mistakes: list[Mistake] = []
     for name in ("jobs", "lock_timeout"):
         try:
@@ -86,83 +142,156 @@ def read_workspace(context: Context) -> Jobs:
             mistakes += error.mistakes
     if mistakes:
         raise InvalidValues(*mistakes)
-    toml = read_toml(resolve(context.workspace / WORKSPACE_FILE))
-    declared = Jobs(toml, {}, {})
-    tables = {kind: toml.document.get(kind, {}) for kind in ("target", "check")}
-    declared.must_have_no([(kind, "it is not a table") for kind in tables if not isinstance(tables[kind], dict)])
-    near = {key: did_you_mean(key, list(_TABLES), nearness=0.7) for key in toml.document if key not in _TABLES}
-    problems = [(key, f"it is not known here ({hint})") for key, hint in near.items() if hint]
-    for kind, jobs in (("target", declared.targets), ("check", declared.checks)):
-        for name, members in tables[kind].items():
-            jobs[name], wrong = _read(kind, name, members, tables["target"])
-            problems += [(f"{kind}.{name}", problem) for problem in wrong]
-    declared.must_have_no(problems)
+
+
+def _misspelt_tables(toml: TomlText) -> Iterator[tuple[str, str]]:
+    """Yield the problem of each table whose name is similar to one of ours.
+
+    Other tables belong to other programs.
+    """
+    for key in toml.document:
+        hint = did_you_mean(key, list(_TABLES), nearness=0.7)
+        if key not in _TABLES and hint:
+            yield key, f"it is not known here ({hint})"
+
+
+def _in_order(declared: Jobs) -> Jobs:
+    """Return the same with the targets in the order of their needs. Raise InvalidWorkspace."""
+    needs = {name: job.needs for name, job in declared.targets.items()}
     try:
-        ordered = [*TopologicalSorter({name: job.needs for name, job in declared.targets.items()}).static_order()]
+        order = list(TopologicalSorter(needs).static_order())
     except CycleError as error:
-        ring = error.args[1][::-1]  # from a target to what it needs; the first is also the last
-        declared.must_have_no([(f"target.{ring[0]}", f"these targets need each other: {' -> '.join(ring)}")])
-    return declared._replace(targets={name: declared.targets[name] for name in ordered})
+        # The names lead from a need to the target that needs it. The first is also the last.
+        cycle = list(reversed(error.args[1]))
+        problem = f"these targets need each other: {' -> '.join(cycle)}"
+        declared.must_have_no([(f"target.{cycle[0]}", problem)])
+    return replace(declared, targets={name: declared.targets[name] for name in order})
 
 
-def choose(kind: str, names: list[str], jobs: dict[str, Job]) -> list[str]:
-    """The named ones, or all."""
+def choose(kind: Kind, names: list[str], jobs: dict[str, Job]) -> list[str]:
+    """Return these names without repetitions, or all names if none is given.
+
+    Raise TargetNotFound if there is no job with one of the names.
+    """
     unknown = [name for name in names if name not in jobs]
     if unknown:
-        near = " ".join(filter(None, (did_you_mean(name, list(jobs)) for name in unknown)))
-        raise TargetNotFound(kind=kind, names=unknown, suggestion=near or f"It has {', '.join(jobs) or 'none'}.")
+        hints = [did_you_mean(name, list(jobs)) for name in unknown]
+        suggestion = " ".join(hint for hint in hints if hint)
+        if not suggestion:
+            suggestion = f"It has {', '.join(jobs) or 'none'}."
+        raise TargetNotFound(kind=kind, names=unknown, suggestion=suggestion)
     return list(dict.fromkeys(names)) or list(jobs)
 
 
-def _read(kind: str, name: str, members: Any, targets: Collection[str]) -> tuple[Job, list[str]]:
-    """The job, and what is wrong with it. A member of the wrong type is left out of the job."""
+def _read_job(
+    kind: Kind, name: str, members: Any, targets: Collection[str]
+) -> tuple[Job, list[str]]:
+    """Return the job and what is wrong with it. A member with a wrong type is not in the job."""
     if not isinstance(members, dict):
         return Job(name), ["it is not a table"]
-    right: dict[str, tuple[str, ...]] = {}
-    found: list[str] = []
+    lists: dict[str, tuple[str, ...]] = {}
+    env: dict[str, str] = {}
+    faults: list[str] = []
     for key, value in members.items():
-        if key not in _MEMBERS[kind]:
-            found.append(f"unknown member {key!r}{_hint(key, _MEMBERS[kind])}")
-        elif isinstance(value, list) and all(isinstance(text, str) and text and "\0" not in text for text in value):
-            right[key] = tuple(value)
+        if key == "env":
+            faults += _faults_of_env(value)
+            env = value
+        elif key not in _LISTS[kind]:
+            faults.append(f"unknown member {key!r}{_hint(key, (*_LISTS[kind], 'env'))}")
+        elif not _is_list_of_strings(value):
+            faults.append(f"{key} has to be a list of texts")
         else:
-            found.append(f"{key} has to be a list of texts")
-    job = Job(name, **right)
-    if not _NAME.fullmatch(name):
-        found.append("a name is 1 to 64 letters, digits, '.', '_' or '-'")
+            lists[key] = tuple(value)
+    if faults:
+        # With a wrong type, there is no env that could be passed on.
+        env = {}
+    job = Job(name, **lists, env=env)
+    faults += _faults_of_job(kind, job, members, targets)
+    return job, faults
+
+
+def _is_list_of_strings(value: object) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(text, str) and text != "" and "\0" not in text for text in value)
+
+
+def _faults_of_env(value: object) -> Iterator[str]:
+    """Yield what is wrong with the environment variables of a job."""
+    if not isinstance(value, dict):
+        yield "env has to be a table, such as { LEVEL = '3' }"
+        return
+    own_prefix = env_variable("")
+    for name, text in value.items():
+        if not _VARIABLE.fullmatch(name):
+            yield f"env: {name!r} is not the name of a variable"
+        elif name.startswith(own_prefix):
+            yield f"env: {name} belongs to the tool"
+        if not isinstance(text, str) or "\0" in text:
+            yield f"env: {name} has to be a text"
+
+
+def _faults_of_job(
+    kind: Kind,
+    job: Job,
+    members: dict[str, Any],
+    targets: Collection[str],
+) -> Iterator[str]:
+    """Yield what is wrong with the values of a job."""
+    if not _NAME.fullmatch(job.name):
+        yield "a name is 1 to 64 letters, digits, '.', '_' or '-'"
     if not members.get("run"):
-        found.append("run is missing: the command as a list, such as ['python3', 'make.py']")
-    for member, paths in (("inputs", job.inputs), ("outputs", job.outputs)):
-        found += [f"{member}: {path!r} {why}" for path in paths if (why := _why_no_path(path, member))]
-    ordered = sorted(f"{path}/" for path in job.outputs)
-    nested = [after[:-1] for before, after in pairwise(ordered) if after.startswith(before)]
-    found += [f"outputs: {path!r} is inside another, or the same" for path in nested]
+        yield "run is missing: the command as a list, such as ['python3', 'make.py']"
+    yield from _faults_of_paths("inputs", job.inputs)
+    yield from _faults_of_paths("outputs", job.outputs)
+    # With a slash at the end, a path is a prefix only of what is in its directory.
+    for before, after in pairwise(sorted(f"{path}/" for path in job.outputs)):
+        if after.startswith(before):
+            yield f"outputs: {after[:-1]!r} is inside another, or the same"
     if kind == "target" and not members.get("outputs"):
-        found.append("outputs is missing: the files that the command writes")
-    unknown = [need for need in job.needs if need not in targets]
-    return job, found + [f"it needs {need!r}, which is no target{_hint(need, targets)}" for need in unknown]
+        yield "outputs is missing: the files that the command writes"
+    for need in job.needs:
+        if need not in targets:
+            yield f"it needs {need!r}, which is no target{_hint(need, targets)}"
 
 
-def _why_no_path(path: str, member: str) -> str | None:
-    """Why it names no file of the workspace, and how to write the one that is meant."""
-    plain = os.path.normpath(path)
-    top = plain.split("/")[0]
-    if plain == "." or top in ("", ".."):
+def _faults_of_paths(member: str, paths: tuple[str, ...]) -> Iterator[str]:
+    for path in paths:
+        fault = _fault_of_path(path, member)
+        if fault is not None:
+            yield f"{member}: {path!r} {fault}"
+
+
+def _fault_of_path(path: str, member: str) -> str | None:
+    """Return why a path names no file of the workspace, and how to write it. None if it does."""
+    normal_path = os.path.normpath(path)
+    top = normal_path.split("/")[0]
+    if normal_path == "." or top in ("", ".."):
         return "is not inside the workspace"
     if top in OWN_PLACES:
-        advice = "name the target in needs" if member == "inputs" else "what is written gets there by itself"
-        return f"is in a place of the tool's own: {advice}"
-    below = "/**" if member == "inputs" and path.endswith("/") else ""
-    return None if plain == path else f"has an empty, '.' or '..' part: write {plain + below!r}"
+        if member == "inputs":
+            return "is in a place of the tool's own: name the target in needs"
+        return "is in a place of the tool's own: what is written gets there by itself"
+    if normal_path == path:
+        return None
+    if member == "inputs" and path.endswith("/"):
+        normal_path += "/**"
+    return f"has an empty, '.' or '..' part: write {normal_path!r}"
 
 
-def _line(toml: TomlText, table: str) -> str:
-    """Where the first header of this table, or of one in it, stands; empty if it has none."""
-    words = [rf"[\"']?{re.escape(word)}[\"']?" for word in table.split(".", 1)]
+def _line_of(toml: TomlText, table: str) -> str:
+    """Return where a table begins, such as "line 3, ". Return "" if it has no header."""
+    words = []
+    for word in table.split(".", 1):
+        words.append(rf"[\"']?{re.escape(word)}[\"']?")
     header = re.search(rf"^\s*\[+\s*{' *[.] *'.join(words)}\s*[].]", toml.text, re.MULTILINE)
-    return f"line {toml.text.count(chr(10), 0, header.start()) + 1}, " if header else ""
+    if header is None:
+        return ""
+    line = toml.text.count("\n", 0, header.start()) + 1
+    return f"line {line}, "
 
 
 def _hint(word: str, known: Collection[str]) -> str:
-    near = did_you_mean(word, list(known))
-    return f" ({near})" if near else ""
+    """Return a hint in parentheses if a known word is similar, else ""."""
+    hint = did_you_mean(word, list(known))
+    return f" ({hint})" if hint else ""

@@ -121,6 +121,31 @@ CONSTANTS = (
     ),
     Constant("pages._MAX_POSITION_DIGITS", 18, "more: Python and the stores refuse the number"),
     Constant("pages.MAX_LIMIT", 10_000, "more: one page floods the context of an agent"),
+    Constant("work.progress._HEARTBEAT_SECONDS", 1.0, "more: a slow command seems to hang"),
+    Constant("work.progress._REDRAW_SECONDS", 0.1, "less: a terminal flickers"),
+    Constant("work.progress._BAR_CHARACTERS", 30, "more: no room for what is running"),
+    Constant("work.progress._STDERR", 2, "1: the response is mixed with the live line"),
+    Constant("work.retries._MAX_DOUBLINGS", 30, "1023: the largest number is exceeded"),
+    Constant("work.retries.RetryPolicy.max_attempts", 5, "more: a person waits for minutes"),
+    Constant("work.retries.RetryPolicy.first_pause_seconds", 0.5, "less: no time to restart"),
+    Constant(
+        "work.retries.RetryPolicy.longest_pause_seconds",
+        30.0,
+        "more: a needless wait",
+    ),
+    Constant(
+        "work.workers._READ_BYTES", 1_048_576, "less: more system calls; more: memory for nothing"
+    ),
+    Constant(
+        "work.workers._LONGEST_WAIT_SECONDS",
+        0.2,
+        "more: heartbeats are late",
+    ),
+    Constant(
+        "work.workers._SECONDS_BETWEEN_LOOKS",
+        0.2,
+        "more: they outlive it",
+    ),
     Constant("contract.table._NARROWEST_COLUMN", 8, "less: cells of a few characters say nothing"),
     Constant("contract.text.MAX_ECHOED_CHARACTERS", 200, "more: a pasted file fills the message"),
     Constant(

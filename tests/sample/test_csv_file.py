@@ -1,4 +1,4 @@
-"""A CSV file is cut at record ends, and every bad row is named by its line."""
+"""sampletool/sample/csv_file.py: parts that together are the file, and the line of each bad row."""
 
 import csv
 import hashlib
@@ -7,203 +7,241 @@ import os
 import random
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from sampletool.kit.safety.errors import UnsafePath
 from sampletool.kit.testing.scale import scale
-from sampletool.sample.csv_file import BadRow, Part, Row, read_header, read_rows, survey
+from sampletool.sample import csv_file as module
+from sampletool.sample.csv_file import (
+    BadRow,
+    CsvFile,
+    Part,
+    PartReader,
+    Row,
+    opened_csv,
+    read_header,
+    survey,
+)
+from sampletool.sample.errors import InputChanged
 
-CELLS = ["", "a", "0", "two\nlines", "two\r\nlines", 'a "quoted" word', '"', "comma, comma", "ä€𝄞", " "]
+QUOTED_CELLS = ["", "a", "two\nlines", "two\r\nlines", 'a "quoted" word', '"', "a, b", "ä€𝄞", " "]
 PLAIN_CELLS = ["", "a", "0", "ä€𝄞", " "]
 
 
-def never() -> None:
-    """Nobody asks to stop."""
+def do_nothing() -> None:
+    """Show no progress."""
+
+
+class Files:
+    """A directory in which a test writes CSV files."""
+
+    def __init__(self, directory: Path, exit_stack: ExitStack) -> None:
+        self._directory = directory
+        self._exit_stack = exit_stack
+
+    def create(self, content: bytes, delimiter: str = ",") -> CsvFile:
+        path = self._directory / f"{os.urandom(4).hex()}.csv"
+        path.write_bytes(content)
+        return self._exit_stack.enter_context(opened_csv(str(path), delimiter))
 
 
 @pytest.fixture
-def csv_file(tmp_path: Path) -> Iterator["CsvFile"]:
-    file = CsvFile(tmp_path / "data.csv")
-    yield file
-    file.close()
+def files(tmp_path: Path) -> Iterator[Files]:
+    with ExitStack() as exit_stack:
+        yield Files(tmp_path, exit_stack)
 
 
-class CsvFile:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.descriptor = -1
-
-    def write(self, content: bytes) -> "CsvFile":
-        self.close()
-        self.path.write_bytes(content)
-        self.descriptor = os.open(self.path, os.O_RDONLY)
-        return self
-
-    def close(self) -> None:
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
-
-    def header(self, delimiter: str = ",") -> Row:
-        return read_header(self.descriptor, self.path.stat().st_size, delimiter)
-
-    def parts(self, part_bytes: int) -> list[Part]:
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("sampletool.sample.csv_file.PART_BYTES", part_bytes)
-            return survey(self.descriptor, self.path.stat().st_size, never)[1]
-
-    def read(self, part: Part | None = None, delimiter: str = ",") -> "Reading":
-        """The good rows; the line of the bad one that ends it, and why."""
-        part = part or Part(0, self.path.stat().st_size)
-        reading = Reading()
-        try:
-            for rows, lines in read_rows(self.descriptor, part, delimiter, len(self.header(delimiter))):
-                reading.rows += rows
-                reading.lines = lines
-        except BadRow as error:
-            reading.bad = error.args
-        return reading
+def parts_of(file: CsvFile) -> list[Part]:
+    return survey(file, do_nothing)[1]
 
 
-@dataclass
-class Reading:
-    rows: list[Row] = field(default_factory=list)
-    lines: int = 0
-    bad: tuple[Any, ...] = ()
+def rows_of(file: CsvFile, parts: list[Part]) -> list[Row]:
+    width = len(read_header(file))
+    rows = []
+    for part in parts:
+        for batch in PartReader(file, part).batches(width):
+            rows += batch
+    return rows
 
 
-def a_table(rng: random.Random) -> list[Row]:
-    cells = rng.choice([CELLS, PLAIN_CELLS])
-    return [[rng.choice(cells) for _ in range(3)] for _ in range(rng.randint(0, 60))]
+def random_rows(random_numbers: random.Random, cells: list[str]) -> list[Row]:
+    rows = []
+    for _ in range(random_numbers.randint(0, 60)):
+        rows.append([random_numbers.choice(cells) for _ in range(3)])
+    return rows
 
 
 def as_csv(rows: list[Row], line_end: str) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator=line_end, quoting=csv.QUOTE_MINIMAL).writerows(rows)
+    csv.writer(text, lineterminator=line_end).writerows(rows)
     return text.getvalue().encode()
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_the_rows_of_the_parts_are_the_rows_of_the_file(csv_file: CsvFile, line_end: str) -> None:
+@pytest.mark.parametrize("cells", [QUOTED_CELLS, PLAIN_CELLS], ids=["quoted", "plain"])
+def test_the_rows_of_all_parts_are_the_rows_of_the_file(
+    files: Files, monkeypatch: pytest.MonkeyPatch, line_end: str, cells: list[str]
+) -> None:
+    part_counts = set()
     for seed in range(scale(40, 2000)):
-        rng = random.Random(seed)
-        rows = a_table(rng)
-        csv_file.write(as_csv([["one", "two", "three"], *rows], line_end))
+        random_numbers = random.Random(seed)
+        rows = random_rows(random_numbers, cells)
+        file = files.create(as_csv([["one", "two", "three"], *rows], line_end))
+        monkeypatch.setattr(module, "PART_BYTES", random_numbers.choice([30, 100, 1000]))
+        monkeypatch.setattr(module, "_BLOCK_BYTES", random_numbers.choice([64, 100, 1000]))
 
-        parts = csv_file.parts(rng.choice([5, 20, 100, 1000]))
-        readings = [csv_file.read(part) for part in parts]
+        parts = parts_of(file)
 
-        assert [row for reading in readings for row in reading.rows] == rows, seed
-        assert not any(reading.bad for reading in readings)
-        assert (parts[0].start, parts[-1].end) == (0, csv_file.path.stat().st_size)
-        assert sum(reading.lines for reading in readings) == len(csv_file.path.read_text().split("\n")[:-1])
-
-
-def test_only_a_file_without_any_quote_is_cut_and_in_parts_of_one_size(csv_file: CsvFile) -> None:
-    csv_file.write(b"a,b\n" + b"1,2\n" * 10_000)
-    sizes = [part.end - part.start for part in csv_file.parts(15_000)]
-    csv_file.write(b"a,b\n" + b"1,2\n" * 10_000 + b'3," \n"')
-
-    assert len(sizes) == 3
-    assert max(sizes) - min(sizes) < 10
-    assert csv_file.parts(15_000) == [Part(0, csv_file.path.stat().st_size)]
+        assert rows_of(file, parts) == rows, seed
+        assert (parts[0].start, parts[-1].end) == (0, file.found.st_size)
+        part_counts.add(len(parts))
+    if cells is PLAIN_CELLS:
+        assert max(part_counts) > 5
 
 
-def test_the_hash_is_of_every_byte(csv_file: CsvFile) -> None:
-    content = b"a,b\n" + os.urandom(3_000_000)
-    csv_file.write(content)
+def test_a_file_with_a_quote_is_one_part(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PART_BYTES", 15_000)
+    rows = b"a,b\n" + b"1,2\n" * 10_000
 
-    sha256, _ = survey(csv_file.descriptor, len(content), never)
+    plain = parts_of(files.create(rows))
+    quoted = parts_of(files.create(rows + b'3," \n"'))
 
-    assert sha256 == hashlib.sha256(content).hexdigest()
+    assert len(plain) == 3
+    assert quoted == [Part(0, len(rows) + 6)]
+
+
+def test_parts_without_a_line_end_between_them_stay_together(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PART_BYTES", 10)
+    file = files.create(b"a,b\n1," + b"2" * 50)
+
+    assert parts_of(file) == [Part(0, 56)]
+
+
+def test_the_digest_is_that_of_the_whole_file(files: Files) -> None:
+    content = b"a,b\n" + os.urandom(700_000)
+
+    digest, _ = survey(files.create(content), do_nothing)
+
+    assert digest == hashlib.sha256(content).hexdigest()
+
+
+def test_a_survey_shows_progress_after_each_block(files: Files) -> None:
+    beats: list[int] = []
+
+    survey(files.create(b"a\n" * 300_000), lambda: beats.append(1))
+
+    assert len(beats) == 3
 
 
 @pytest.mark.parametrize(
     ("rows", "line", "reason"),
     [
-        (b"1,2\nshort\n", 3, "it has 1 instead of 2 cells"),
-        (b'1,"two\nlines"\n\n1,"two\nlines",3\n', 5, "it has 3 instead of 2 cells"),
-        (b"1,2\r\n5,\xff\n", 3, "it holds a NUL byte, or is not UTF-8 text"),
-        (b'1,"a\n6,nul\0"\n', 3, "it holds a NUL byte, or is not UTF-8 text"),
-        (b"1,2\n" * 40_000 + b"5,\xc3", 40_002, "it holds a NUL byte, or is not UTF-8 text"),
-        (b"short\n7,\xff\n", 2, "it has 1 instead of 2 cells"),
-        (b"1,2\nshort\n7,\0\n", 3, "it has 1 instead of 2 cells"),
-        (b"1,2\r7,\0\r", 3, "it holds a NUL byte, or is not UTF-8 text"),
+        (b"1,2\nshort\n", 3, "1 cells instead of 2"),
+        (b'1,"two\nlines"\n\n1,"two\nlines",3\n', 5, "3 cells instead of 2"),
+        (b"1,2\n5,\xff\n", 3, "the text is not UTF-8"),
+        (b"1,2\n" * 90_000 + b"5,\xc3\n", 90_002, "the text is not UTF-8"),
+        (b"1,2\n3,\xc3", 3, "the text is not UTF-8"),
+        (b"short\n7,\xff\n", 2, "1 cells instead of 2"),
         (b'7,"quote" here\n', 2, "',' expected after '\"'"),
-        (b'1,2\n3,"open\n1,2\n', 3, "a quoted cell that never ends"),
-        (b'1,2\n3,"' + b"7,7\n" * 75_000 + b'end"\n4,5\n', 3, "a cell is longer than 131072 characters"),
-        (b'"' + b"x" * 140_000 + b'\n2,fake\n"', 2, "a cell is longer than 131072 characters"),
+        (b'1,2\n3,"open\n1,2\n', 3, "unexpected end of data"),
+        (b"3," + b"x" * 140_000 + b"\n4,5\n", 2, "field larger than field limit (131072)"),
     ],
-    ids=[
-        "short",
-        "long",
-        "no text",
-        "NUL",
-        "half a character",
-        "before",
-        "before a NUL",
-        "CR",
-        "quote",
-        "open",
-        "long cell",
-        "long line",
-    ],
+    ids=["short", "long", "byte", "late", "end", "first", "quote", "open", "cell"],
 )
-def test_the_first_bad_row_is_named_by_its_line(csv_file: CsvFile, rows: bytes, line: int, reason: str) -> None:
-    csv_file.write(b"a,b\n" + rows)
+def test_the_first_bad_row_is_named_by_its_line(files: Files, rows: bytes, line: int, reason: str) -> None:
+    file = files.create(b"a,b\n" + rows)
 
-    assert csv_file.read().bad == (line, reason)
+    with pytest.raises(BadRow) as caught:
+        rows_of(file, [Part(0, file.found.st_size)])
+
+    assert (caught.value.line, caught.value.reason) == (line, reason)
 
 
-def test_a_record_of_many_lines_is_never_read_into_memory_whole(csv_file: CsvFile) -> None:
+def test_a_row_that_is_too_long_is_never_in_memory_as_a_whole(files: Files) -> None:
     cell = b'"' + b"x" * 50_000 + b'\n"'
-    csv_file.write(b",".join([b"a"] * 100) + b"\n" + b",".join([cell] * 100) + b"\n" + b",".join([b"1"] * 100))
-
-    assert csv_file.read().bad == (2, "it is longer than 2097152 bytes")
-
-
-def test_a_file_of_many_records_of_many_lines_is_read_whole(csv_file: CsvFile) -> None:
-    csv_file.write(b"a,b\n" + (b'1,"x\n' + b"y" * 1000 + b'"\n') * 6000)
-
-    reading = csv_file.read()
-
-    assert (len(reading.rows), reading.lines, reading.bad) == (6000, 12_001, ())
-
-
-def test_a_line_without_an_end_is_named_and_never_read_into_memory(csv_file: CsvFile) -> None:
-    csv_file.write(b"a,b\n1,2\n3," + b"x" * 30_000_000)
+    one_line = files.create(b"a,b\n1,2\n3," + b"x" * 30_000_000)
+    many_lines = files.create(b",".join([b"a"] * 600) + b"\n" + b",".join([cell] * 600))
     tracemalloc.start()
 
-    reading = csv_file.read()
+    for file, line in ((one_line, 3), (many_lines, 2)):
+        with pytest.raises(BadRow, match=r"longer than 2097152 bytes") as caught:
+            rows_of(file, [Part(0, file.found.st_size)])
+        assert caught.value.line == line
+
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-
     assert peak_bytes < 15_000_000
-    assert reading.bad == (3, "it is longer than 2097152 bytes")
+
+
+def test_many_rows_of_several_lines_are_no_long_row(files: Files) -> None:
+    file = files.create(b"a,b\n" + (b'1,"x\n' + b"y" * 1000 + b'"\n') * 6000)
+
+    assert len(rows_of(file, parts_of(file))) == 6000
+
+
+def test_batches_are_bounded(files: Files) -> None:
+    file = files.create(b"a,b\n" + b"1,2\n" * 500_000)
+
+    sizes = [len(batch) for batch in PartReader(file, Part(0, file.found.st_size)).batches(2)]
+
+    assert sum(sizes) == 500_000
+    assert max(sizes) <= 256 * 1024 / 4 + 1
+
+
+@pytest.mark.parametrize(
+    ("content", "delimiter"),
+    [
+        (b"\xef\xbb\xbfa,b\n1,2\n", ","),
+        (b"a,b\n\n1,2", ","),
+        (b"a,b\r1,2\r", ","),
+        (b"a\tb\n1\t2\n", "\t"),
+        (b"a\xc2\xa7b\n1\xc2\xa72\n", "§"),
+    ],
+    ids=["byte order mark", "blank line", "CR", "tab", "not ASCII"],
+)
+def test_unusual_files_can_be_read(files: Files, content: bytes, delimiter: str) -> None:
+    file = files.create(content, delimiter)
+
+    assert read_header(file) == ["a", "b"]
+    assert rows_of(file, parts_of(file)) == [["1", "2"]]
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"\xef\xbb\xbfa,b\n1,2\n", b"a,b\r1,2\r", b"\n\na,b\n\n1,2", b"a\t b\n1\t2\n"],
-    ids=["BOM", "CR only", "blank lines", "tabs"],
+    [b"", b"\n1,2\n", b"a,\xff\n1,2\n", b'a,"b\n1,2\n', b",".join([b"a"] * 1001)],
+    ids=["empty", "blank", "byte", "open quote", "columns"],
 )
-def test_unusual_files_are_read_too(csv_file: CsvFile, content: bytes) -> None:
-    csv_file.write(content)
-    delimiter = "\t" if b"\t" in content else ","
+def test_a_file_without_a_usable_header_is_refused(files: Files, content: bytes) -> None:
+    file = files.create(content)
 
-    reading = csv_file.read(delimiter=delimiter)
+    with pytest.raises(BadRow) as caught:
+        read_header(file)
 
-    assert [name.strip() for name in csv_file.header(delimiter)] == ["a", "b"]
-    assert reading.rows == [["1", "2"]]
-    assert not reading.bad
+    assert caught.value.line == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n", b"a,\xff\n1,2\n", b'a,"b\n1,2\n', b"a,b\0\n"])
-def test_a_file_without_a_header_that_can_be_read_is_refused(csv_file: CsvFile, content: bytes) -> None:
-    csv_file.write(content)
+def test_what_is_not_a_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.csv")
 
-    with pytest.raises(BadRow, match=r"it |never ends"):
-        csv_file.header()
+    for path in (tmp_path / "fifo.csv", tmp_path):
+        with pytest.raises(UnsafePath), opened_csv(str(path), ","):
+            pass
+
+
+@pytest.mark.parametrize("change", ["size", "time"])
+def test_a_file_that_was_changed_is_noticed(files: Files, change: str) -> None:
+    file = files.create(b"a\n1\n")
+    file.check_unchanged()
+
+    if change == "size":
+        with open(file.path, "a") as writer:
+            writer.write("2\n")
+        os.utime(file.path, ns=(file.found.st_mtime_ns, file.found.st_mtime_ns))
+    else:
+        os.utime(file.path, ns=(0, 0))
+
+    with pytest.raises(InputChanged):
+        file.check_unchanged()

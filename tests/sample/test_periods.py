@@ -4,14 +4,10 @@ import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from sampletool.kit.context import Context
-from sampletool.kit.safety.signals import Signals
-from sampletool.sample import output, progress, publish
-from sampletool.sample.progress import Progress
+from sampletool.sample import output, publish
 from sampletool.sample.publish import Built, Outputs
 
 NOW = 1_800_000_000.0
@@ -63,37 +59,3 @@ def test_a_temporary_file_beside_a_result_is_litter_after_an_hour(
     output.publish(tmp_path / "result.json", {"n": 1}, [], overwrite=False)
 
     assert temporary.exists() is is_kept
-
-
-@pytest.mark.parametrize(("silent_seconds", "beats"), [(1 - MOMENT, []), (1 + MOMENT, ["heartbeat"])])
-def test_a_call_that_has_nothing_to_say_beats_once_a_second(
-    monkeypatch: pytest.MonkeyPatch, silent_seconds: float, beats: list[str]
-) -> None:
-    now = [1000.0]
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    context, events = Context(Signals()), list[dict[str, Any]]()
-    monkeypatch.setattr(context, "emit", events.append)
-
-    with Progress(context, "file", 4) as shown:
-        now[0] += silent_seconds
-        shown.beat()
-        shown.beat()
-
-    assert [event["event"] for event in events] == beats
-
-
-@pytest.mark.parametrize(("pause_seconds", "lines"), [(0.1 - MOMENT, 1), (0.1 + MOMENT, 2)])
-def test_the_live_line_is_drawn_ten_times_a_second_at_most(
-    monkeypatch: pytest.MonkeyPatch, pause_seconds: float, lines: int
-) -> None:
-    now, drawn = [1000.0], list[str]()
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(progress, "write_stderr", lambda text, _signals: drawn.append(text))
-    shown = Progress(Context(Signals()), "file", 4)
-    shown._is_live = True
-
-    shown.beat()
-    now[0] += pause_seconds
-    shown.beat()
-
-    assert len(drawn) == lines

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.scale import scale
-from sampletool.sample.publish import Built, Outputs, remove
+from sampletool.sample.publish import Built, Outputs
+from sampletool.sample.trees import remove
 
 
 @pytest.fixture
@@ -118,7 +119,12 @@ def test_a_torn_line_of_the_journal_is_passed_over(root: Path) -> None:
     journal = root / ".tool" / "built.jsonl"
     journal.write_bytes(journal.read_bytes() + b'\n["t", {"version": "t-f')
 
-    assert Outputs(root).damage("t") is None
+    try:
+        damage = Outputs(root).damage("t")
+    except ValueError:
+        damage = "the journal cannot be read"
+
+    assert damage is None
 
 
 def test_the_journal_does_not_grow_for_ever(root: Path) -> None:
@@ -339,3 +345,26 @@ def test_a_link_in_the_place_of_the_directory_is_removed_and_what_it_leads_to_st
     assert not made.is_symlink()
     assert (tmp_path / "elsewhere" / "file").read_text() == "elsewhere/file"
     assert (tmp_path / "elsewhere").stat().st_mode & 0o777 == 0o755
+
+
+def test_out_can_be_exchanged_while_a_version_is_linked(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that is still running replaces `out` with a link in the worst moment."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "t").write_text("mine")
+    symlink = os.symlink
+
+    def exchange_out(target: str, link: str) -> None:
+        symlink(target, link)
+        (root / "out").rename(root / "moved")
+        symlink(victim, root / "out")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "symlink", exchange_out)
+        publish(root, 1, x="one")
+
+    assert not (victim / "t").is_symlink()
+    assert (victim / "t").read_text() == "mine"
+    assert (root / "moved" / "t").is_symlink()

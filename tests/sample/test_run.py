@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.safety.children import ChildExit
-from sampletool.sample.run import _done, stage
+from sampletool.sample.run import result_of, stage
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_inputs_and_needs_are_at_their_places_and_nothing_else(tmp_path: Path, d
 def test_a_job_that_left_a_survivor_has_failed() -> None:
     child = ChildExit(name="a", exit_code=0, output_tail="", log_path=None, survivors=())
 
-    alone = _done(child)
-    survived = _done(replace(child, survivors=(123,)))
+    alone = result_of(child)
+    survived = result_of(replace(child, survivors=(123,)))
 
     assert (alone.status, survived.status, survived.note) == ("passed", "failed", "still running: 123")

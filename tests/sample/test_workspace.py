@@ -102,7 +102,7 @@ def test_every_problem_is_one_of_a_list_with_the_line_of_its_table(workspace: Pa
         ("target.b", problems[1]),
         ("check.d", problems[2]),
     ]
-    assert described["message"] == f"{workspace}/tool.toml has 3 problems; nothing was run."
+    assert described["message"] == f"{workspace}/tool.toml has 3 problems. No command was run."
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,12 @@ class ToolError(Exception):
         self.context["copy"] = path
         return self.with_paths_in_hint(hint)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how pickle copies the error, which a worker process sends to its coordinator."""
+        # By default, pickle would call __init__ with the message alone, without the facts.
+        new = type(self).__new__
+        return new, (type(self), self.message), self.__dict__
+
     @classmethod
     def kind(cls) -> ErrorKind:
         """Return what the documentation says about this class of errors.
@@ -453,6 +459,17 @@ class ChecksFailed(ToolError):
     code, exit_status = "CHECKS_FAILED", ExitStatus.PARTIAL
     sentence = "{count} failed: {failed}."
     advice = "The output shows why each of them failed. In JSON, see `data`."
+
+
+class WorkerLost(ToolError):
+    """A worker process was killed, or could not be started, so there is no result."""
+
+    code, exit_status = "WORKER_LOST", ExitStatus.INTERNAL
+    sentence = "Worker process {pid} was killed, so there is no result."
+    advice = (
+        "Run the command again. "
+        "If the machine is short of memory or processes, pass a lower number with --jobs."
+    )  # fmt: skip
 
 
 class CommandIncomplete(ToolError):

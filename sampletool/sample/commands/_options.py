@@ -1,4 +1,4 @@
-"""What the commands of the sample take in common."""
+"""Options that several commands of this part share."""
 
 from typing import Annotated
 
@@ -6,5 +6,20 @@ import typer
 
 JobsOption = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", metavar="N", min=1, help="How many at once.  [default: one for each processor]"),
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=1,
+        help="Run at most N jobs at the same time.",
+        show_default="the `jobs` setting, or one for each processor",
+    ),
+]
+
+ForceUnlockOption = Annotated[
+    bool,
+    typer.Option(
+        "--force-unlock",
+        help="First terminate processes that a crashed build has left running.",
+    ),
 ]

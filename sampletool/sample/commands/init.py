@@ -1,4 +1,4 @@
-"""A small workspace that builds, tests and has data to process."""
+"""Create a small workspace that builds, tests and has data to process."""
 
 import errno
 import os
@@ -32,45 +32,85 @@ _EXAMPLE = Path(__file__).parents[1] / "example"
 
 
 @dataclass(frozen=True)
-class Made:
+class Created:
+    """The workspace."""
+
     effect: Effect
     directory: str
     files: list[str]
 
     def lines(self) -> list[str]:
-        first = f"Made a workspace of {len(self.files)} files in {self.directory}"
-        return [
-            f"{first if self.effect == 'created' else f'{self.directory} is such a workspace already'}. There, try:",
-            "  tool build            twice: the second time there is nothing to do",
-            "  tool test             checks what was built",
-            "  tool process --input data/sales.csv",
-            "  tool config set key1 val1",
-        ]
+        """Return what a person sees."""
+        if self.effect == "created":
+            first = f"Created a workspace with {len(self.files)} files in {self.directory}."
+        else:
+            first = f"{self.directory} is such a workspace already."
+        return [f"{first} To see what to try, read TRY.md there."]
 
 
-def make(context: Context, directory: Path, *, dry_run: bool) -> Made:
-    """Nothing that is there is replaced; a file that is as it should be is left, so that a killed call can be repeated.
+def create_workspace(context: Context, directory: Path, *, dry_run: bool) -> Created:
+    """Create the files of the example. Raise OutputExists if something else is in their place.
 
-    tool.toml comes last: a directory that has one is whole.
+    A file that is already as it should be stays, so that a command that was killed can be repeated.
     """
-    found = [path for path in _EXAMPLE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    contents = {str(path.relative_to(_EXAMPLE)): path.read_bytes() for path in found}
+    contents = _example_files()
+    missing = _missing_files(directory, contents)
+    # The workspace file comes last: a directory that has it has the other files, too.
     names = sorted(contents, key=lambda name: (name == WORKSPACE_FILE, name))
-    missing = _missing(directory, contents)
     if dry_run and missing:
         _refuse_impossible(directory)
     if not dry_run:
         directory.mkdir(parents=True, exist_ok=True)
-        with context.hold(
-            lock_path(directory / WORKSPACE_FILE), f"output {directory}", "exclusive", PATIENT_WAIT_SECONDS
-        ):
-            missing = _missing(directory, contents)
+        lock = lock_path(directory / WORKSPACE_FILE)
+        with context.hold(lock, f"output {directory}", "exclusive", PATIENT_WAIT_SECONDS):
+            # Another command may have created some of them while this one waited.
+            missing = _missing_files(directory, contents)
             for name in names:
-                (directory / name).parent.mkdir(exist_ok=True)
-                sweep(directory / name)
+                path = directory / name
+                path.parent.mkdir(exist_ok=True)
+                sweep(path)
                 if name in missing:
-                    create(directory / name, contents[name])
-    return Made("created" if missing else "unchanged", str(directory), names)
+                    create(path, contents[name])
+    return Created("created" if missing else "unchanged", str(directory), names)
+
+
+def _example_files() -> dict[str, bytes]:
+    """Return the content of each file, by its path in the workspace."""
+    contents = {}
+    for path in _EXAMPLE.rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            contents[str(path.relative_to(_EXAMPLE))] = path.read_bytes()
+    return contents
+
+
+def _missing_files(directory: Path, contents: dict[str, bytes]) -> set[str]:
+    """Return the files that do not exist yet. Raise OutputExists if something is in the way."""
+    missing = set()
+    in_the_way = set()
+    for name, content in contents.items():
+        path = directory / name
+        if not os.path.lexists(path):
+            missing.add(name)
+        elif not _has_content(path, content):
+            in_the_way.add(name)
+        parent = os.path.dirname(name)
+        if os.path.lexists(directory / parent) and not _is_usable(directory, parent):
+            in_the_way.add(parent or ".")
+    if in_the_way:
+        found = f"{', '.join(sorted(in_the_way))} is in the way"
+        hint = "Choose an empty or a new directory."
+        raise OutputExists(str(directory), found=found, suggestion=hint)
+    return missing
+
+
+def _has_content(path: Path, content: bytes) -> bool:
+    return path.is_file() and not path.is_symlink() and path.read_bytes() == content
+
+
+def _is_usable(directory: Path, parent: str) -> bool:
+    """Return whether files can be created there. The user may name a link, but none is in it."""
+    path = directory / parent
+    return path.is_dir() and (parent == "" or not path.is_symlink())
 
 
 def refuse_wide_directory(directory: Path) -> None:
@@ -89,22 +129,9 @@ def refuse_wide_directory(directory: Path) -> None:
         return
     error = from_library_error(UnsafePath(str(directory), reason))
     raise error.with_hint(
-        f"Name a new directory, for example `{PROGRAM} init demo`. To use this directory anyway, add --force."
+        f"Name a new directory, for example `{PROGRAM} init demo`. "
+        "To use this directory anyway, add --force."
     )
-
-
-def _missing(directory: Path, contents: dict[str, bytes]) -> set[str]:
-    """Which files are not there; OUTPUT_EXISTS if something else is in the place of one, or of a directory."""
-    there = {name for name in contents if os.path.lexists(directory / name)}
-    in_the_way = [name for name in there if not _has(directory / name, contents[name])]
-    for name in {os.path.dirname(name) for name in contents}:
-        path = directory / name
-        if os.path.lexists(path) and (not path.is_dir() or (name and path.is_symlink())):
-            in_the_way.append(name or ".")
-    if in_the_way:
-        what = f"{', '.join(sorted(in_the_way))} is in the way"
-        raise OutputExists(str(directory), found=what, suggestion="Choose an empty or a new directory.")
-    return contents.keys() - there
 
 
 def _refuse_impossible(directory: Path) -> None:
@@ -139,29 +166,31 @@ def _os_error(number: int, path: Path) -> OSError:
     return OSError(number, os.strerror(number), str(path))
 
 
-def _has(path: Path, content: bytes) -> bool:
-    return path.is_file() and not path.is_symlink() and path.read_bytes() == content
-
-
 def command(
     ctx: typer.Context,
     directory: Annotated[
-        str, typer.Argument(metavar="[DIR]", callback=checked_by(check_path), help="Where; made if it is not there.")
+        str,
+        typer.Argument(
+            metavar="[DIR]",
+            callback=checked_by(check_path),
+            help="Create the workspace in this directory, and the directory if necessary.",
+        ),
     ] = ".",
     force: Annotated[
         bool,
         typer.Option("--force", help="Allow the root directory and the home directory."),
     ] = False,
     dry_run: DryRunOption = False,
-) -> Made:
-    """Make a small workspace to try everything in.
+) -> Created:
+    """Create a small workspace to try things in.
 
-    It has targets, checks and data, and needs nothing but Python. Nothing is overwritten.
+    It has targets, checks and data, and needs nothing but Python. Existing files are not replaced.
     """
     context: Context = ctx.obj
-    if not directory or not directory.isprintable() or os.path.basename(directory).startswith("-"):
-        raise UnsafePath(directory, "that is not a name for a directory")
+    is_name = directory.isprintable() and not os.path.basename(directory).startswith("-")
+    if not directory or not is_name:
+        raise UnsafePath(directory, "it is not a name for a directory")
     path = context.cwd / directory
     if not force:
         refuse_wide_directory(path)
-    return make(context, path, dry_run=dry_run)
+    return create_workspace(context, path, dry_run=dry_run)

@@ -1,21 +1,22 @@
-"""Run the declared checks against built outputs: many at once, none during a build."""
+"""Run the declared checks against built outputs. Many run at once, but not during a build."""
 
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import typer
 
+from ...kit.completion import offering
 from ...kit.context import Context
 from ...kit.contract.command_spec import CommandSpec
 from ...kit.contract.errors import ChecksFailed
 from ...kit.global_options import DryRunOption
-from ...kit.program import WORKSPACE_FILE
 from ..errors import NotBuilt
 from ..plan import Planned, plan
 from ..publish import Built, Outputs
-from ..run import Done, locked, run_stale
-from ..workspace import Jobs, choose, read_workspace
-from ._options import JobsOption
-from .build import Build, ForceUnlockOption, build_targets, names_of
+from ..run import JobResult, JobRun, locked, reporting, result_lines
+from ..workspace import Job, Jobs, choose, read_workspace
+from ._options import ForceUnlockOption, JobsOption
+from .build import Build, build_targets
 from .build import spec as build_spec
 
 spec = CommandSpec(
@@ -29,59 +30,112 @@ spec = CommandSpec(
     examples=("test", "test --build", "test totals-add-up"),
 )
 
+_ALWAYS = ""
+"""The reason to run a check. Unlike a target, it runs each time, so there is nothing to say."""
 
-class Report(NamedTuple):
-    """What has become of each check; also the answer of a run that was stopped on the way."""
 
-    checks: list[Done]
+@dataclass(frozen=True)
+class Report:
+    """What has become of each check. It is also the data of a run that was interrupted."""
+
+    checks: list[JobResult]
 
     def lines(self) -> list[str]:
-        lines = [line for check in self.checks for line in check.lines()]
-        return lines or [f"There are no checks in {WORKSPACE_FILE}."]
+        """Return what a person sees."""
+        return result_lines(self.checks, "check")
 
 
-def test(context: Context, names: list[str], jobs: int | None, *, first_build: bool, force_unlock: bool) -> Report:
-    """With `first_build` the lock stays exclusive throughout: turning it into a shared one is not atomic."""
-    choose("check", names, read_workspace(context).checks)  # what is wrong is an error before anything is made
-    with locked(context, "exclusive" if first_build else "shared", jobs, force_unlock=force_unlock) as place:
+def test(
+    context: Context,
+    names: list[str],
+    jobs: int | None,
+    *,
+    first_build: bool,
+    force_unlock: bool,
+) -> Report:
+    """Run these checks, or all of them if no name is given. Raise ChecksFailed or NotBuilt.
+
+    With `first_build`, the lock stays exclusive until the end: an exclusive lock cannot become a
+    shared one without letting another build in between.
+    """
+    # A mistake is reported before the lock file and the directories of a build are created.
+    choose("check", names, read_workspace(context).checks)
+    mode: Literal["exclusive", "shared"] = "exclusive" if first_build else "shared"
+    with locked(context, mode, jobs, force_unlock=force_unlock) as place:
         declared = read_workspace(context)
         checks = [declared.checks[name] for name in choose("check", names, declared.checks)]
-        needed = list(dict.fromkeys(need for check in checks for need in check.needs))
+        needed = _needs_of(checks)
         if first_build and needed:
             build_targets(place, declared, needed)
         outputs = Outputs(context.workspace, context.signals.check)
         if needed:
             _warn_of_stale(context, declared, outputs, needed)
-        planned = {check.name: Planned(check, Built([], [], {}, {}), "") for check in checks}
-        report = run_stale(place, "check", planned, outputs, Report)
-    if failed := [check.name for check in report.checks if check.status == "failed"]:
-        raise ChecksFailed(data=report, count=len(failed), failed=failed)
-    return report
+        planned = {check.name: _plan_check(check) for check in checks}
+        run = JobRun(place, "check", planned, outputs)
+        with reporting(lambda: Report(run.results)):
+            run.run()
+    result = Report(run.results)
+    failed = [check.name for check in result.checks if check.status == "failed"]
+    if failed:
+        raise ChecksFailed(data=result, count=len(failed), failed=failed)
+    return result
+
+
+def _needs_of(checks: list[Job]) -> list[str]:
+    """Return the targets that these checks need, each once."""
+    needed: dict[str, None] = {}
+    for check in checks:
+        needed.update(dict.fromkeys(check.needs))
+    return list(needed)
+
+
+def _plan_check(check: Job) -> Planned:
+    built_from_nothing = Built(run=[], wanted=[], inputs={}, needs={})
+    return Planned(check, built_from_nothing, _ALWAYS)
 
 
 def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: list[str]) -> None:
-    """Checks run against what is built; a warning where that is not what tool.toml now asks for."""
-    if missing := [name for name in needed if not outputs.version_of(name).exists()]:
+    """Warn of targets that are tested although they are out of date. Raise NotBuilt."""
+    missing = [name for name in needed if not outputs.version_of(name).exists()]
+    if missing:
         raise NotBuilt(targets=missing)
     for name, planned in plan(declared, needed, outputs).items():
         if planned.reason is not None:
-            context.warn("STALE_OUTPUT", f"{name} is tested as it was built last: {planned.reason}.")
+            message = f"The checks use an old version of {name}: {planned.reason}."
+            context.warn("STALE_OUTPUT", message)
+
+
+def _check_names(context: Context) -> list[str]:
+    return list(read_workspace(context).checks)
+
+
+ChecksArgument: Any = typer.Argument(
+    metavar="[CHECK...]",
+    help="Run these checks. Without a name, run all.",
+    autocompletion=offering(_check_names),
+)
 
 
 def command(
     ctx: typer.Context,
-    checks: Annotated[list[str] | None, names_of("check")] = None,
-    first_build: Annotated[bool, typer.Option("--build", help="First build what is stale, under the lock.")] = False,
+    checks: Annotated[list[str] | None, ChecksArgument] = None,
+    first_build: Annotated[
+        bool,
+        typer.Option("--build", help="First build the targets that the checks need."),
+    ] = False,
     jobs: JobsOption = None,
     force_unlock: ForceUnlockOption = False,
     dry_run: DryRunOption = False,
 ) -> Report | Build:
-    """Check what is built, in parallel.
+    """Run checks against the built outputs, in parallel.
 
-    Checks are declared in tool.toml; each runs in a directory of its own. If --build fails, the data is its own.
+    The checks are declared in tool.toml. Each runs in a directory of its own, which contains its
+    declared inputs and the outputs that it needs. If --build fails, no check runs, and the data is
+    that of the build.
     """
     context: Context = ctx.obj
+    names = checks or []
     if dry_run:
-        names = choose("check", checks or [], read_workspace(context).checks)
-        return Report([Done(name, "would_run") for name in names])
-    return test(context, checks or [], jobs, first_build=first_build, force_unlock=force_unlock)
+        chosen = choose("check", names, read_workspace(context).checks)
+        return Report([JobResult(name, "would_run") for name in chosen])
+    return test(context, names, jobs, first_build=first_build, force_unlock=force_unlock)

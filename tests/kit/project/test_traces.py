@@ -42,6 +42,10 @@ def note(event, args):
     elif event in ("os.rename", "os.link", "os.symlink"):
         path = args[1]
     if isinstance(path, (str, bytes, os.PathLike)):
+        # A path may be relative to an open directory instead of the current one.
+        if event == "os.rename" and args[3] >= 0:
+            directory = os.readlink("/proc/self/fd/%d" % args[3])
+            path = os.path.join(directory, os.fsdecode(path))
         os.write(log, os.path.abspath(os.fsencode(path)) + b"\\n")
 
 sys.addaudithook(note)

@@ -12,10 +12,8 @@ _NOT_REWRITTEN = frozenset(
         "docs/audit",
         "docs/lab",
         "docs/mcp",
-        "docs/sample",
         "docs/state",
         "sampletool/lab",
-        "sampletool/sample",
         "sampletool/state",
     }
 )

@@ -151,11 +151,11 @@ def test_a_person_sees_each_problem_of_tool_toml_on_a_line_of_its_own(tool: Tool
 
     assert ran.stdout == b""
     assert ran.stderr.decode().splitlines() == [
-        f"Error: {tool.cwd}/tool.toml has 3 problems; nothing was run. [VALIDATION_ERROR]",
+        f"Error: {tool.cwd}/tool.toml has 3 problems. No command was run. [VALIDATION_ERROR]",
         "line 1, target.a: outputs is missing: the files that the command writes",
         "line 3, check.b: run is missing: the command as a list, such as ['python3', 'make.py']",
         "line 3, check.b: it needs 'c', which is no target",
-        "Correct all of them and run it again.",
+        "Correct all of them, then run the command again.",
     ]
 
 
@@ -203,7 +203,7 @@ def test_outputs_that_cannot_be_kept_are_a_failed_target_and_the_others_are_buil
     ran = tool("build")
 
     assert statuses(ran.response["data"]) == {"a": "failed", "b": "built"}
-    assert "could not be kept" in ran.response["data"]["targets"][0]["note"]
+    assert "cannot be kept" in ran.response["data"]["targets"][0]["note"]
 
 
 def test_what_a_command_made_read_only_goes_with_its_scratch_directory(tool: Tool) -> None:

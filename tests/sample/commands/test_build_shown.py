@@ -88,9 +88,9 @@ def test_a_person_sees_the_end_of_what_a_failed_target_wrote_and_where_all_of_it
 
     seen = on_terminal([*COMMAND, "build"], tool.cwd, tool.environ | {"TERM": "dumb"}).splitlines()
 
-    assert seen[:2] == ["a: failed (it was not built before)", "    exit status 3"]
-    assert seen[2:-1] == [f"    {n}" for n in range(12, 21)] + ["    no such library"]
-    assert Path(seen[-1].removeprefix("    all of it: ")).read_text().startswith("1\n2\n")
+    assert seen[0] == "a: exit code 3"
+    assert seen[1:-1] == [f"    {n}" for n in range(12, 21)] + ["    no such library"]
+    assert Path(seen[-1].removeprefix("    whole output: ")).read_text().startswith("1\n2\n")
 
 
 def test_lines_about_targets_are_for_a_terminal_or_for_who_asks(tool: Tool, totals: Path) -> None:

@@ -156,7 +156,7 @@ def test_a_file_that_was_put_beside_the_outputs_has_them_built_again(tool: Tool)
 
     ran = tool("build")
 
-    assert [told.get("note", "")[:22] for told in ran.data["targets"]] == ["", *["what it needs of a chan"[:22]] * 2]
+    assert [told.get("note", "")[:22] for told in ran.data["targets"]] == ["", *["the needed target a ch"] * 2]
     assert reason(tool("build", "--dry-run"), "a") == "its outputs have a file more or less than were built"
 
 

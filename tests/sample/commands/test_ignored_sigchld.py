@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from sampletool.kit.program import PACKAGE
-from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.tool import Ran, Tool, ended
 
 _IGNORING = f"""
@@ -40,25 +39,3 @@ def test_process_works_all_the_same(tool: Tool) -> None:
     (tool.cwd / "data.csv").write_text("a,b\n1,2\n")
 
     assert ran(tool, "process", "--input", "data.csv", "--output", "x.json").data["effect"] == "created"
-
-
-_WORKERS = """
-import os, signal, sys
-from sampletool.kit.safety.signals import Signals
-from sampletool.sample.errors import WorkerLost
-from sampletool.sample.workers import results_of
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-signals = Signals()
-def work(task, check):
-    if task == 2: os._exit(0)
-try:
-    list(results_of([1, 2], work, 2, signals, signals.check))
-except WorkerLost as error:
-    print(error.code)
-"""
-
-
-def test_a_worker_whose_end_is_lost_is_a_failure() -> None:
-    said = run_python("-c", _WORKERS)
-
-    assert said.stdout == "WORKER_LOST\n"

@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import re
 import shlex
 import tomllib
 from pathlib import Path
@@ -22,10 +23,22 @@ def test_it_makes_a_workspace_in_which_the_examples_of_build_and_test_work(tool:
 
     ran = tool(*shlex.split(init_demo), "--format", "text")
 
-    assert "tool build" in ran.text
+    assert "read TRY.md" in ran.text
     assert tomllib.loads((tool.cwd / "demo" / "tool.toml").read_text())["target"]
     demo = Tool(tool.environ, tool.cwd / "demo")
     assert {call: demo(*shlex.split(call)).status for call in examples} == dict.fromkeys(examples, 0)
+
+
+def test_every_command_in_the_guide_of_the_workspace_works(tool: Tool) -> None:
+    tool("init", "demo")
+    demo = Tool(tool.environ, tool.cwd / "demo")
+    guide = (tool.cwd / "demo" / "TRY.md").read_text()
+
+    commands = re.findall(r"`tool ([^`]+)`", guide)
+    results = {command: demo(*shlex.split(command)).status for command in commands}
+
+    assert len(commands) >= 7
+    assert set(results.values()) == {0}, results
 
 
 def test_it_never_overwrites_and_says_what_is_in_the_way(tool: Tool) -> None:
@@ -110,7 +123,7 @@ def test_a_forecast_fails_if_the_nearest_directory_is_not_writable(
     monkeypatch.setattr(os, "access", lambda path, _mode: path != tmp_path)
 
     with pytest.raises(PermissionError) as denied:
-        init.make(Context(Signals()), directory, dry_run=True)
+        init.create_workspace(Context(Signals()), directory, dry_run=True)
 
     assert denied.value.filename == str(tmp_path)
 

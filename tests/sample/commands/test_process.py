@@ -17,10 +17,9 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
-from sampletool.kit.testing.tool import COMMAND, Process, Tool, ended
+from sampletool.kit.testing.tool import COMMAND, Process, Tool
 from sampletool.sample.csv_file import PART_BYTES
 from tests.sample.support import (
     PATIENCE_SECONDS,
@@ -65,109 +64,118 @@ def session_result(home: Path, session_id: str) -> Path:
     return home / "tmpdir" / f"tool-{os.getuid()}" / session_id / "result.json"
 
 
-def test_the_profile_is_in_the_session_and_the_answer_names_it(tool: Tool, data: Path, home: Path) -> None:
+def test_the_profile_is_in_the_session_and_in_the_response(tool: Tool, data: Path, home: Path) -> None:
     ran = tool("process", "--input", "data.csv", "--session-id", "demo")
 
     assert ran.data["effect"] == "created"
     assert ran.data["output"] == str(session_result(home, "demo"))
-    (table,) = ran.data["inputs"]
-    assert (table["input"], table["rows"], table["columns"]) == (str(data), 3, 3)
+    assert (ran.data["rows"], ran.data["columns"]) == (3, 3)
     columns = read(ran.data["output"])["columns"]
-    assert [(c["name"], c["type"], c["count"], c["empty"]) for c in columns] == [
-        ("id", "integer", 3, 0),
-        ("name", "text", 2, 1),
-        ("day", "text", 3, 0),
-    ]
-    assert (columns[0]["min"], columns[0]["max"], columns[0]["mean"], columns[0]["stddev"]) == (1, 3, 2.0, 1.0)
+    assert ran.data["profile"] == columns
+    assert columns[0] == {
+        "name": "id",
+        "count": 3,
+        "missing": 0,
+        "type": "integer",
+        "min": 1,
+        "max": 3,
+        "mean": 2.0,
+        "distinct": 3,
+        "frequent": [{"value": value, "count": 1} for value in "123"],
+    }
+    assert (columns[1]["type"], columns[1]["count"], columns[1]["missing"]) == ("text", 2, 1)
 
 
 @pytest.mark.usefixtures("data")
-def test_a_profile_that_is_up_to_date_does_not_change_the_usual_duration(tool: Tool, home: Path) -> None:
-    call = ("process", "--input", "data.csv", "--session-id", "demo")
-    assert tool(*call).data["effect"] == "created"
+def test_a_result_that_is_reused_does_not_change_the_usual_duration(tool: Tool, home: Path) -> None:
+    args = ("process", "--input", "data.csv", "--session-id", "demo")
+    assert tool(*args).data["effect"] == "created"
     lock_path = session_result(home, "demo").with_name(".result.json.lock")
     assert usual_ms(lock_path) is not None
     set_usual_ms(lock_path, 123_456)
 
-    assert tool(*call).data["effect"] == "unchanged"
+    assert tool(*args).data["effect"] == "unchanged"
 
     assert usual_ms(lock_path) == 123_456
 
 
-def test_the_same_again_is_unchanged_from_anywhere_and_anything_else_is_refused(tool: Tool, data: Path) -> None:
-    first = tool("process", "--input", data, "--output", "out.json")
-    before = (tool.cwd / "out.json").read_bytes()
+def test_the_result_of_the_same_content_is_reused(tool: Tool, data: Path) -> None:
+    created = tool("process", "--input", data, "--output", "out.json").data
     copy = tool.cwd / "copy.csv"
     copy.write_bytes(data.read_bytes())
 
-    again = tool("process", "--input", copy, "--output", "out.json", "--jobs", "2", "--session-id", "other")
+    reused = tool("process", "--input", copy, "--output", "out.json", "--jobs", "2").data
+
+    assert (created["effect"], reused["effect"]) == ("created", "unchanged")
+    assert reused == {**created, "effect": "unchanged"}
+
+
+def test_the_result_of_another_content_is_not_replaced_unless_the_caller_wants_it(tool: Tool, data: Path) -> None:
+    tool("process", "--input", data, "--output", "out.json")
+    before = (tool.cwd / "out.json").read_bytes()
     data.write_text("id\n1\n")
+
     refused = tool("process", "--input", data, "--output", "out.json")
 
-    assert first.data["effect"] == "created"
-    assert again.data["effect"] == "unchanged"
-    assert again.data["inputs"][0]["rows"] == 3
     assert (refused.code, refused.status) == ("OUTPUT_EXISTS", 6)
     assert "--overwrite" in refused.error["suggestion"]
     assert (tool.cwd / "out.json").read_bytes() == before
-    assert tool("process", "--input", data, "--output", "out.json", "--overwrite").data["effect"] == "updated"
+    replaced = tool("process", "--input", data, "--output", "out.json", "--overwrite")
+    assert replaced.data["effect"] == "updated"
 
 
-def test_the_answer_has_the_profile_also_where_nothing_was_computed(tool: Tool, data: Path) -> None:
-    created = tool("process", "--input", data, "--output", "out.json")
-    unchanged = tool("process", "--input", data, "--output", "out.json")
+def test_another_delimiter_is_another_result(tool: Tool, data: Path) -> None:
+    tool("process", "--input", data, "--output", "out.json")
 
-    assert created.data["inputs"][0]["profile"] == read(tool.cwd / "out.json")["columns"]
-    assert unchanged.data["inputs"][0]["profile"] == created.data["inputs"][0]["profile"]
+    refused = tool("process", "--input", data, "--output", "out.json", "--delimiter", ";")
+
+    assert refused.code == "OUTPUT_EXISTS"
+
+
+def test_a_tab_can_be_the_delimiter(tool: Tool) -> None:
+    (tool.cwd / "data.tsv").write_text("a\tb\n1\t2\n")
+
+    ran = tool("process", "--input", "data.tsv", "--delimiter", "tab")
+
+    assert [column["name"] for column in ran.data["profile"]] == ["a", "b"]
 
 
 def test_a_person_sees_the_profile_as_a_table(tool: Tool, data: Path) -> None:
     ran = tool("process", "--input", data, "--output", "out.json", "--format", "text")
 
-    lines = ran.text.splitlines()[2:]
-    assert [line.split()[:5] for line in lines] == [
-        ["COLUMN", "TYPE", "COUNT", "EMPTY", "DISTINCT"],
+    first, *table = ran.text.splitlines()
+    assert first.endswith("out.json: created (3 rows, 3 columns)")
+    assert [line.split()[:5] for line in table] == [
+        ["COLUMN", "TYPE", "COUNT", "MISSING", "DISTINCT"],
         ["id", "integer", "3", "0", "3"],
         ["name", "text", "2", "1", "2"],
         ["day", "text", "3", "0", "3"],
     ]
-    assert len({line.index(word) for line, word in zip(lines, ["TYPE", "integer", "text", "text"], strict=True)}) == 1
 
 
-def test_the_profile_of_many_columns_is_cut_in_the_answer_and_whole_in_the_output(tool: Tool) -> None:
-    (tool.cwd / "wide.csv").write_text(f"{','.join(f'c{n}' for n in range(1000))}\n{','.join('1' * 1000)}\n")
+def test_the_response_has_the_first_of_many_columns_and_the_output_has_all(tool: Tool) -> None:
+    names = ",".join(f"c{number}" for number in range(1000))
+    (tool.cwd / "wide.csv").write_text(f"{names}\n{','.join('1' * 1000)}\n")
 
     ran = tool("process", "--input", "wide.csv", "--output", "out.json")
-    whole = tool("process", "--input", "wide.csv", "--output", "-")
-    twice = tool("process", "--input", "wide.csv", "--input", "wide.csv", "--output", "-")
 
+    assert ran.data["columns"] == 1000
+    assert 100 < len(ran.data["profile"]) < 1000
     assert [warning["code"] for warning in ran.response["warnings"]] == ["COLUMNS_LEFT_OUT"]
-    assert [table["columns"] for table in twice.data["inputs"]] == [1000, 1000]
     assert len(ran.stdout) < 64 * 1024
-    assert len(read(tool.cwd / "out.json")["columns"]) == len(whole.data["inputs"][0]["profile"]) == 1000
+    assert len(read(tool.cwd / "out.json")["columns"]) == 1000
 
 
-def test_cells_in_the_answer_cannot_move_a_cursor_and_are_whole_in_the_output(tool: Tool) -> None:
+def test_control_characters_in_cells_are_escaped_in_the_response_only(tool: Tool) -> None:
     (tool.cwd / "odd.csv").write_text("a\x1b[2J\nb\x07\n")
 
-    (profile,) = tool("process", "--input", "odd.csv", "--output", "out.json").data["inputs"][0]["profile"]
+    (column,) = tool("process", "--input", "odd.csv", "--output", "out.json").data["profile"]
 
-    assert (profile["name"], profile["frequent"][0]["value"]) == ("a\\x1b[2J", "b\\x07")
+    assert (column["name"], column["frequent"][0]["value"]) == ("a\\x1b[2J", "b\\x07")
     assert read(tool.cwd / "out.json")["columns"][0]["name"] == "a\x1b[2J"
 
 
-def test_a_dash_as_the_output_writes_no_file(tool: Tool, data: Path, home: Path) -> None:
-    before = sorted(tool.cwd.iterdir())
-
-    ran = tool("process", "--input", data, "--output", "-")
-
-    assert ran.data["output"] == "-"
-    assert [column["name"] for column in ran.data["inputs"][0]["profile"]] == ["id", "name", "day"]
-    assert sorted(tool.cwd.iterdir()) == before
-    assert list((home / "tmpdir").iterdir()) == []
-
-
-def test_a_dry_run_sees_what_cannot_be_read(tool: Tool) -> None:
+def test_a_dry_run_fails_where_the_command_fails(tool: Tool) -> None:
     (tool.cwd / "bad.csv").write_bytes(b"a,b\n1,2\n3,\xff\n")
 
     ran = tool("process", "--input", "bad.csv", "--output", "out.json", "--dry-run")
@@ -183,12 +191,6 @@ def test_silence_is_filled_by_heartbeats(tool: Tool, large: Path) -> None:
     assert beat["event"] == "heartbeat"
     assert beat["running"] == [str(large)]
     assert json.loads(process.communicate()[0].splitlines()[-1])["ok"]
-
-
-def test_one_row_of_one_column_is_said_as_such(tool: Tool) -> None:
-    (tool.cwd / "data.csv").write_text("id\n1\n")
-
-    assert "data.csv: 1 row, 1 column\n" in tool("process", "--input", "data.csv", "--format", "text").text
 
 
 def test_a_call_with_an_output_opens_no_session(tool: Tool, data: Path, home: Path) -> None:
@@ -210,35 +212,12 @@ def test_a_dry_run_says_what_would_happen_and_creates_nothing(tool: Tool, data: 
     forecast = tool("process", "--input", data, "--dry-run", "--session-id", "s")
     left = [path for path in home.rglob("*") if path.is_file() and path.name != "calls.jsonl"]
     tool("process", "--input", data, "--session-id", "s")
-    later = tool("process", "--input", "-", "--dry-run", "--session-id", "s", stdin=data.read_bytes())
+    later = tool("process", "--input", data, "--dry-run", "--session-id", "s")
 
     assert (forecast.data["effect"], forecast.meta["dry_run"]) == ("created", True)
     assert forecast.data["output"] == str(session_result(home, "s"))
     assert left == []
     assert later.data["effect"] == "unchanged"
-
-
-def test_standard_input_is_read_where_it_is_asked_for(tool: Tool, data: Path) -> None:
-    piped = tool("process", "--input", "-", "--output", "piped.json", stdin=data.read_bytes())
-    named = tool("process", "--input", data, "--output", "named.json")
-
-    assert (tool.cwd / "piped.json").read_bytes() == (tool.cwd / "named.json").read_bytes()
-    assert piped.data["inputs"][0]["sha256"] == named.data["inputs"][0]["sha256"]
-    assert tool("process", "--input", "-", "-", "--output", "two.json").code == "VALIDATION_ERROR"
-
-
-def test_several_inputs_have_a_profile_each(tool: Tool, data: Path) -> None:
-    (tool.cwd / "b.csv").write_text("x;y\n1;2\n")
-
-    ran = tool("process", "--input", "data.csv", "b.csv", "--output", "out.json")
-
-    assert [table["columns"] for table in ran.data["inputs"]] == [3, 1]
-    assert [(c["input"], c["position"]) for c in read(ran.data["output"])["columns"]] == [
-        (1, 1),
-        (1, 2),
-        (1, 3),
-        (2, 1),
-    ]
 
 
 def test_the_result_is_the_same_whatever_the_number_of_workers(tool: Tool, large: Path) -> None:
@@ -258,8 +237,8 @@ def test_a_stray_quote_costs_time_and_nothing_else(tool: Tool, tmp_path: Path) -
 
     ran = tool("process", "--input", "stray.csv", "--output", "out.json")
 
-    assert ran.data["inputs"][0]["rows"] == count + 1
-    assert read(tool.cwd / "out.json")["columns"][1]["distinct"] == 2
+    assert ran.data["rows"] == count + 1
+    assert read(tool.cwd / "out.json")["columns"][1]["count"] == count + 1
 
 
 @pytest.mark.parametrize(
@@ -286,52 +265,24 @@ def test_lines_are_counted_from_the_start_of_the_file_also_in_a_later_part(tool:
 
 @pytest.mark.parametrize(
     ("name", "code"),
-    [("dat.csv", "FILE_NOT_FOUND"), ("fifo.csv", "UNSAFE_PATH"), (".", "UNSAFE_PATH"), ("empty.csv", "INVALID_CSV")],
+    [
+        ("missing.csv", "FILE_NOT_FOUND"),
+        ("fifo.csv", "UNSAFE_PATH"),
+        (".", "UNSAFE_PATH"),
+        ("data.csv/x", "UNSAFE_PATH"),
+    ],
 )
-def test_an_input_that_cannot_be_read_is_reported_before_anything_is_made(
-    tool: Tool, data: Path, home: Path, name: str, code: str
+@pytest.mark.usefixtures("data")
+def test_an_input_that_cannot_be_opened_is_reported_before_anything_is_created(
+    tool: Tool, home: Path, name: str, code: str
 ) -> None:
     os.mkfifo(tool.cwd / "fifo.csv")
-    (tool.cwd / "empty.csv").touch()
 
-    ran = tool("process", "--input", "data.csv", name)
+    ran = tool("process", "--input", name)
 
-    assert (ran.code, ran.error["context"]["path"]) == (code, str(tool.cwd / name))
+    assert ran.code == code
+    assert str(tool.cwd / name) in ran.error["message"]
     assert list((home / "tmpdir").iterdir()) == []
-
-
-def test_all_inputs_that_cannot_be_used_are_in_one_answer(tool: Tool, data: Path, home: Path) -> None:
-    os.mkfifo(tool.cwd / "fifo.csv")
-    (tool.cwd / "empty.csv").touch()
-
-    ran = tool("process", "dat.csv", "fifo.csv", "data.csv", "empty.csv", "data.csv/x")
-
-    assert (ran.code, ran.status) == ("FILE_NOT_FOUND", 5)
-    wrong = [
-        "dat.csv does not exist",
-        "fifo.csv: it is not a regular file",
-        "empty.csv, line 1",
-        "data.csv/x: not a directory",
-    ]
-    for part, problem in zip(wrong, ran.error["context"]["problems"], strict=True):
-        assert part in problem
-    assert list((home / "tmpdir").iterdir()) == []
-
-
-_FEW_FILES = f"""
-import resource, runpy
-resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-runpy.run_module({PACKAGE!r}, run_name="__main__", alter_sys=True)
-"""
-
-
-def test_that_no_more_inputs_can_be_open_at_once_is_reported_with_its_remedy(tool: Tool, data: Path) -> None:
-    process = tool.start("process", "--input", *["data.csv"] * 100, program=["-c", _FEW_FILES])
-
-    error = ended(process).error
-
-    assert error["code"] == "IO_ERROR"
-    assert "ulimit -n" in error["suggestion"]
 
 
 @pytest.mark.parametrize(
@@ -342,11 +293,9 @@ def test_that_no_more_inputs_can_be_open_at_once_is_reported_with_its_remedy(too
         (["--output", "data.csv"], "UNSAFE_PATH"),
         (["--output", "data.csv", "--overwrite"], "UNSAFE_PATH"),
         (["--output", "no/such/out.json"], "FILE_NOT_FOUND"),
-        (["--output", "data.csv/out.json"], "FILE_NOT_FOUND"),
+        (["--output", "data.csv/out.json"], "UNSAFE_PATH"),
         (["--output", "."], "OUTPUT_EXISTS"),
-        (["--output", ""], "UNSAFE_PATH"),
-        (["--output", "a\nb"], "UNSAFE_PATH"),
-        (["--output=-x"], "UNSAFE_PATH"),
+        (["--output", ""], "OUTPUT_EXISTS"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(tool: Tool, data: Path, args: list[str], code: str) -> None:
@@ -421,7 +370,7 @@ def test_two_homes_that_share_no_lock_never_overwrite_each_other(tool: Tool, tmp
 
     assert answers[0]["data"]["effect"] == "created"
     assert answers[1]["error"]["code"] == "OUTPUT_EXISTS"
-    assert read(output)["about"]["inputs"] == [answers[0]["data"]["inputs"][0]["sha256"]]
+    assert read(output)["about"]["input"] == answers[0]["data"]["sha256"]
 
 
 @pytest.fixture
@@ -438,11 +387,9 @@ def other_device(tmp_path: Path) -> Iterator[Path]:
 
 def test_sessions_may_lie_on_another_device(tool: Tool, data: Path, other_device: Path) -> None:
     session = tool("process", "--input", data, TMPDIR=str(other_device), TOOL_SESSION_ID="s")
-    piped = tool("process", "--input", "-", "--output", "out.json", stdin=data.read_bytes(), TMPDIR=str(other_device))
 
     assert Path(session.data["output"]).parent.parent.parent == other_device
-    assert Path(session.data["output"]).read_bytes() == (tool.cwd / "out.json").read_bytes()
-    assert piped.data["effect"] == "created"
+    assert session.data["effect"] == "created"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
@@ -562,15 +509,11 @@ reason the call is not forked: its memory would be that of the server.
 """
 
 
-@pytest.mark.parametrize("kind", ["many columns", "many inputs", "huge cells", "all different"])
+@pytest.mark.parametrize("kind", ["many columns", "huge cells", "all different"])
 def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
     path = tool.cwd / "big.csv"
-    inputs = [path] * (40 if kind == "many inputs" else 1)
     with path.open("w") as file:
-        if kind == "many inputs":
-            file.write(",".join(f"c{n}" for n in range(100)) + "\n")
-            file.writelines(",".join(f"{row}-{n}-{'x' * 80}" for n in range(100)) + "\n" for row in range(5))
-        elif kind == "many columns":
+        if kind == "many columns":
             file.write(",".join(f"c{n}" for n in range(1000)) + "\n")
             file.writelines(",".join(str(row * 7919 + n) for n in range(1000)) + "\n" for row in range(600))
         elif kind == "huge cells":
@@ -580,7 +523,7 @@ def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
             file.write(",".join("abcdefgh") + "\n")
             file.writelines(",".join(f"{row}-{n}" for n in range(8)) + "\n" for row in range(50_000))
 
-    call = [sys.executable, "-S", "-E", "-c", _PEAK, *COMMAND, "process", *map(str, inputs), "--jobs", "2"]
+    call = [sys.executable, "-S", "-E", "-c", _PEAK, *COMMAND, "process", "--input", str(path), "--jobs", "2"]
     ran = subprocess.run(call, cwd=tool.cwd, env=tool.environ, stdin=subprocess.DEVNULL, capture_output=True)
     peak_kib, answer = ran.stdout.split(b" ", 1)
 

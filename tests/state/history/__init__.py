@@ -8,8 +8,9 @@ It works in three steps, and each step has its own modules:
 2. **Check.** `check.py` splits the history by key and by task. `linearizable.py` searches for an
    order that explains what the callers saw; `models.py` says what a value and a counter would have
    returned in that order. `tasks.py` has one function for each promise about tasks.
-3. **Doubt the checker.** `removed_checks.toml` lists checks in the code of the store. The tests
-   remove one of them at a time from a copy of the code, and the checker must refuse the history.
+3. **Doubt the checker.** `tests/state/project/removed_checks.toml` lists checks in the code of the
+   store. The tests remove one of them at a time from a copy of the code, and the checker must
+   refuse the history.
 
 The page docs/state/history.md explains the ideas. Only `adapter.py` knows the interface of the
 store, so a change of that interface is a change of one file here.

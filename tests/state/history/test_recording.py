@@ -9,7 +9,7 @@ from sampletool.kit.project import ROOT
 from sampletool.kit.testing.scale import scale
 from tests.state.history.check import check
 from tests.state.history.recording import Plan
-from tests.state.history.removed_checks import record_in
+from tests.state.history.round import record_in
 from tests.state.support.stores import Backend, SharedBackend
 
 SEED = 24

@@ -5,9 +5,9 @@ from collections import defaultdict
 
 from sampletool.kit.project import ROOT
 from tests.state.history.linearizable import MOST_PLACES
-from tests.state.history.removed_checks import read_removed_checks
 from tests.state.history.tasks import CHECKERS, TOLERANCE_NS
-from tests.state.history.test_removed_checks import MOST_ROUNDS
+from tests.state.project.removed_checks import read_removed_checks
+from tests.state.project.test_removed_checks import MOST_ROUNDS
 
 PAGE = ROOT / "docs" / "state" / "history.md"
 

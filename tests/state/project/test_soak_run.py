@@ -1,4 +1,4 @@
-"""tests/state/soak.py, for one round: `make soak` runs it for an hour. Its page: tests/state/project/test_soak.py"""
+"""tests/state/soak.py, for one round: `make soak` runs it for an hour. Its page: test_soak.py"""
 
 import os
 import subprocess
@@ -8,14 +8,23 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.project import ROOT
-from tests.state.history.removed_checks import read_removed_checks
+from tests.state.project.removed_checks import read_removed_checks
 
 
 def soak(tree: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run with the code in `tree`: Python looks for modules in the working directory first."""
-    command = [sys.executable, "-m", "tests.state.soak", "--minutes", "0", "--seed", "5", *arguments]
+    program = [sys.executable, "-m", "tests.state.soak"]
+    command = [*program, "--minutes", "0", "--seed", "5", *arguments]
     env = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False, timeout=110)
+    return subprocess.run(
+        command,
+        cwd=tree,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres", "valkey"])

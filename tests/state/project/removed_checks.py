@@ -1,9 +1,6 @@
-"""Remove one check from a copy of the store, and record a history with that copy."""
+"""Remove one check from a copy of the store. The history checker must notice it."""
 
-import os
 import shutil
-import subprocess
-import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +9,7 @@ from sampletool.kit.program import PACKAGE
 from sampletool.kit.project import ROOT
 from tests.kit.mutants.guarantees import replaced_text
 
-from .operation import Operation, read_history
-from .recording import Plan
-
 LIST = Path(__file__).with_suffix(".toml")
-
-_LONGEST_SECONDS = 120
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,22 +39,3 @@ def read_removed_checks(path: Path = LIST) -> list[RemovedCheck]:
     """Return the checks of the list."""
     entries = tomllib.loads(path.read_text())["check"]
     return [RemovedCheck(**{**entry, "backends": tuple(entry["backends"])}) for entry in entries]
-
-
-def record_in(tree: Path, url: str, directory: Path, plan: Plan) -> list[Operation]:
-    """Run one round with the code in `tree`. Return what the clients recorded in `directory`."""
-    program = [sys.executable, "-m", "tests.state.history.recording", url, str(directory)]
-    options = {
-        "--seed": plan.seed,
-        "--clients": plan.clients,
-        "--calls": plan.calls,
-        "--kills": plan.kills,
-        "--round": plan.round_name,
-    }
-    for option, value in options.items():
-        program += [option, str(value)]
-    # Python looks for modules in the working directory first: the package is that of the tree, and
-    # the tests are those of the project.
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    subprocess.run(program, cwd=tree, env=env, check=True, timeout=_LONGEST_SECONDS)
-    return read_history(directory)

@@ -10,7 +10,8 @@ import pytest
 
 from tests.state.history.check import check
 from tests.state.history.recording import Plan
-from tests.state.history.removed_checks import RemovedCheck, read_removed_checks, record_in
+from tests.state.history.round import record_in
+from tests.state.project.removed_checks import RemovedCheck, read_removed_checks
 from tests.state.support.stores import Backend, SharedBackend
 
 MOST_ROUNDS = 20

@@ -1,0 +1,121 @@
+"""Compute the digests of files, and remember them, so that unchanged files are not read again.
+
+A file counts as unchanged if its size, its times and its inode are those of the moment when it was
+read. There are two cases in which a file can change without changing them:
+
+* The clock of a file system has ticks. Two changes in one tick have the same time. So the digest of
+  a file is remembered only if the file had not changed for two seconds when it was read.
+* A reboot can bring back an older content with newer times, and clocks may be wrong after it. So
+  what was remembered before a reboot is forgotten.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from ..kit.contract.expected import EXPECTED
+from ..kit.safety.atomic_file import read_regular, replace
+
+_BLOCK_BYTES = 1024 * 1024
+_MAX_CACHE_BYTES = 256 * 1024 * 1024
+_SETTLED_SECONDS = 2.0
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+Stamp = list[int]
+"""The size of a file, its times and its inode. A list, because JSON has no tuples."""
+
+
+def digest(path: str | Path, check: Callable[[], None]) -> str:
+    """Return the digest of the content, with a mark if the file is executable.
+
+    Return "" if the file cannot be read. `check` is called while it is read, and may raise.
+    """
+    content_digest = hashlib.sha256()
+    with suppress(OSError), open(path, "rb", buffering=0) as file:
+        while block := file.read(_BLOCK_BYTES):
+            check()
+            content_digest.update(block)
+        is_executable = os.fstat(file.fileno()).st_mode & 0o111
+        mark = "x" if is_executable else ""
+        return content_digest.hexdigest() + mark
+    return ""
+
+
+class DigestCache:
+    """The digests of the files of a workspace, kept in one file."""
+
+    def __init__(
+        self,
+        path: Path,
+        check: Callable[[], None],
+        clock: Callable[[], float] = time.time,
+        boot_id: str | None = None,
+    ) -> None:
+        """Read what was remembered. If there is nothing that can be used, begin with nothing."""
+        self._path = path
+        self._check = check
+        self._clock = clock
+        self._boot_id = _read_boot_id() if boot_id is None else boot_id
+        self._remembered: dict[str, tuple[str, Stamp]] = {}
+        self._has_changed = False
+        with suppress(*EXPECTED, ValueError, TypeError, KeyError, AttributeError):
+            content = json.loads(read_regular(path, _MAX_CACHE_BYTES, follow=False))
+            # Without a boot id, nobody knows whether there was a reboot.
+            if content["boot_id"] == self._boot_id != "":
+                for name, (file_digest, stamp) in content["files"].items():
+                    self._remembered[name] = (str(file_digest), list(stamp))
+
+    def digest(self, path: str | Path) -> str:
+        """Return the digest of a file, from memory if the file is unchanged."""
+        name = str(path)
+        before = _stamp_of(name)
+        remembered_digest, stamp = self._remembered.get(name, ("", None))
+        if stamp is not None and stamp == before:
+            return remembered_digest
+        now = self._clock()
+        file_digest = digest(name, self._check)
+        # If the file changes while it is read, it has another stamp from then on.
+        if before is not None and _is_settled(before, now):
+            self._remembered[name] = (file_digest, before)
+            self._has_changed = True
+        return file_digest
+
+    def save(self) -> None:
+        """Write what is remembered. A failure costs only time, so it is ignored."""
+        if not self._has_changed or self._boot_id == "":
+            return
+        files = {}
+        for name, entry in self._remembered.items():
+            # Otherwise, the files of old versions would stay in here permanently.
+            if os.path.lexists(name):
+                files[name] = entry
+        content = json.dumps({"boot_id": self._boot_id, "files": files})
+        with suppress(*EXPECTED):
+            replace(self._path, content.encode())
+            self._has_changed = False
+
+
+def _read_boot_id() -> str:
+    """Return a text that is another one after each reboot, or "" if the system has none."""
+    with suppress(OSError):
+        return _BOOT_ID.read_text().strip()
+    return ""
+
+
+def _stamp_of(path: str) -> Stamp | None:
+    """Return the stamp of a file, or None if there is no file."""
+    with suppress(OSError):
+        found = os.stat(path)
+        return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+    return None
+
+
+def _is_settled(stamp: Stamp, now: float) -> bool:
+    """Return whether the file has not changed for so long that each new change has another time."""
+    _size, modified_ns, changed_ns, _inode = stamp
+    newest_seconds = max(modified_ns, changed_ns) / 1e9
+    return now - newest_seconds > _SETTLED_SECONDS

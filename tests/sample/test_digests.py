@@ -1,0 +1,158 @@
+"""sampletool/sample/digests.py: an unchanged file is not read again, and any other file is."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from sampletool.sample import digests as module
+from sampletool.sample.digests import DigestCache, digest
+
+_BOOT_ID = "boot-1"
+
+
+def do_nothing() -> None:
+    """Let a long read continue."""
+
+
+class Reads:
+    """The files that were read."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def digest(self, path: str, _check: object) -> str:
+        self.names.append(path)
+        return digest(path, do_nothing)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
+    reads = Reads()
+    monkeypatch.setattr(module, "digest", reads.digest)
+    return reads
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "data.csv"
+    path.write_text("one")
+    return path
+
+
+def cache_of(file: Path, *, later_seconds: float = 10.0, boot_id: str = _BOOT_ID) -> DigestCache:
+    """Return the cache at a time that is this long after the last change of the file."""
+    changed_at = file.stat().st_ctime if file.exists() else 0.0
+    path = file.with_name("digests.json")
+    return DigestCache(path, do_nothing, clock=lambda: changed_at + later_seconds, boot_id=boot_id)
+
+
+def remember(file: Path, *, later_seconds: float = 10.0) -> str:
+    """Let the cache read the file, and save what it knows."""
+    cache = cache_of(file, later_seconds=later_seconds)
+    file_digest = cache.digest(file)
+    cache.save()
+    return file_digest
+
+
+def test_an_unchanged_file_is_read_once(file: Path, reads: Reads) -> None:
+    first = remember(file)
+    second = cache_of(file).digest(file)
+
+    assert first == second != ""
+    assert reads.names == [str(file)]
+
+
+@pytest.mark.parametrize("change", ["content", "same size", "mode", "inode", "time"])
+def test_a_changed_file_is_read_again(file: Path, reads: Reads, change: str) -> None:
+    remember(file)
+    before = file.stat()
+
+    if change == "content":
+        file.write_text("another")
+    elif change == "same size":
+        file.write_text("two")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    elif change == "mode":
+        file.chmod(0o755)
+    elif change == "inode":
+        file.with_name("new").write_text("two")
+        os.replace(file.with_name("new"), file)
+    else:
+        os.utime(file, ns=(0, 0))
+
+    assert cache_of(file).digest(file) == digest(file, do_nothing)
+    assert len(reads.names) == 2
+
+
+@pytest.mark.parametrize(("later_seconds", "read_count"), [(1.9, 2), (2.1, 1)])
+def test_a_file_that_was_changed_a_moment_ago_is_read_again(
+    file: Path, reads: Reads, later_seconds: float, read_count: int
+) -> None:
+    remember(file, later_seconds=later_seconds)
+
+    cache_of(file).digest(file)
+
+    assert len(reads.names) == read_count
+
+
+def test_what_a_file_was_before_it_changed_while_it_was_read_is_not_believed(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def change_after_reading(path: str, _check: object) -> str:
+        file_digest = digest(path, do_nothing)
+        file.write_text("changed")
+        return file_digest
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "digest", change_after_reading)
+        remember(file)
+
+    assert cache_of(file).digest(file) == digest(file, do_nothing)
+
+
+def test_after_a_reboot_everything_is_read_again(file: Path, reads: Reads) -> None:
+    remember(file)
+
+    cache_of(file, boot_id="boot-2").digest(file)
+
+    assert len(reads.names) == 2
+
+
+def test_without_a_boot_id_nothing_is_remembered(file: Path) -> None:
+    cache = cache_of(file, boot_id="")
+
+    cache.digest(file)
+    cache.save()
+
+    assert not file.with_name("digests.json").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", '{"boot_id": "boot-1"}', '{"boot_id": "boot-1", "files": [1]}'])
+def test_a_cache_that_cannot_be_used_is_ignored(file: Path, content: str) -> None:
+    file.with_name("digests.json").write_text(content)
+
+    assert cache_of(file).digest(file) == digest(file, do_nothing)
+
+
+def test_files_that_were_removed_are_forgotten(file: Path) -> None:
+    remember(file)
+    other = file.with_name("other.csv")
+    other.write_text("other")
+    file.unlink()
+
+    remember(other)
+
+    saved = json.loads(file.with_name("digests.json").read_text())
+    assert list(saved["files"]) == [str(other)]
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure(file: Path) -> None:
+    file.with_name("digests.json").mkdir()
+
+    assert remember(file) == digest(file, do_nothing)
+
+
+def test_a_missing_file_has_no_digest(tmp_path: Path) -> None:
+    assert cache_of(tmp_path / "missing").digest(tmp_path / "missing") == ""
