@@ -3,7 +3,7 @@
 from ..kit.commands.doctor import Probe
 from ..kit.context import Context
 from ..kit.contract.expected import EXPECTED, to_tool_error
-from .opening import store_of
+from .connect import store_of
 
 _SKEW_MS = 2000
 

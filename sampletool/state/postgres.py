@@ -22,11 +22,11 @@ from ..kit.contract.text import redact
 from ..kit.program import PACKAGE
 from ..kit.safety.signals import Signals
 from . import errors
-from .asking import interruptibly, until_answered
+from .exchange import interruptibly, until_answered
+from .retry_policy import RetryPolicy
 from .sql import SqlStore, T
 from .sql_verbs import Session, schema, schema_of_0_2
 from .store_url import no_store, shown_url
-from .terms import Terms
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # else its warnings are on stderr, in its own words
 
@@ -105,7 +105,7 @@ class Link(psycopg.Connection[Any]):
 class Postgres(SqlStore):
     """See sql.py."""
 
-    def __init__(self, url: str, terms: Terms, steps: tuple[str, ...] = STEPS) -> None:
+    def __init__(self, url: str, terms: RetryPolicy, steps: tuple[str, ...] = STEPS) -> None:
         super().__init__(terms, steps)
         self._shown = shown_url(url)
         self._url = url

@@ -21,11 +21,11 @@ from ..kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConf
 from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
 from ..kit.safety.signals import Signals
 from . import errors
-from .asking import interruptibly, until_answered
-from .promises import Health
+from .exchange import interruptibly, until_answered
+from .protocol import Health
+from .retry_policy import RetryPolicy
 from .store import Store, Write
 from .store_url import no_store, shown_url
-from .terms import Terms
 
 _SCHEMA = 2
 _PREFIX = "{sampletool}"
@@ -51,7 +51,7 @@ _REFUSALS: dict[str, tuple[Callable[..., ToolError], str]] = {
 
 
 class RedisStore(Store):
-    def __init__(self, url: str, terms: Terms) -> None:
+    def __init__(self, url: str, terms: RetryPolicy) -> None:
         self._shown = shown_url(url)
         self._terms = terms
         scheme, _, rest = url.partition("://")

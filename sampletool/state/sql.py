@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from . import sql_verbs
-from .promises import Health
+from .protocol import Health
+from .retry_policy import RetryPolicy
 from .sql_verbs import Session
 from .store import Store, Write
-from .terms import Terms
 from .values import decode
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ _abandoned: list[Any] = []
 
 
 class SqlStore(Store):
-    def __init__(self, terms: Terms, steps: tuple[str, ...]) -> None:
+    def __init__(self, terms: RetryPolicy, steps: tuple[str, ...]) -> None:
         self._terms = terms
         self._steps = steps
         """The schema, as the steps that lead to it: a store remembers how many it has been through."""

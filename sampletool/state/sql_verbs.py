@@ -1,4 +1,4 @@
-"""The tables, and what each verb does to them, in a transaction of its own. See promises.py for what it means."""
+"""The tables, and what each verb does to them, in a transaction of its own. See protocol.py for what it means."""
 
 # The methods of a protocol: a docstring is their body.
 # pyright: reportReturnType=false
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ..kit.contract.errors import VersionConflict
 from .errors import CounterRange, LeaseLost, TaskConflict, TaskNotFailed, TaskNotFound
-from .promises import LARGEST
+from .protocol import LARGEST
 
 _IS_LAST = "max_attempts > 0 AND attempts >= max_attempts"
 _STATUS = f"""CASE WHEN status <> 'claimed' OR due_at > now THEN status

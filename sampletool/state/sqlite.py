@@ -21,9 +21,9 @@ from ..kit.contract.errors import ToolError
 from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from ..kit.safety.errors import UnsafePath
 from .errors import StateTooNew
+from .retry_policy import RetryPolicy
 from .sql import SqlStore, T
 from .sql_verbs import Session, schema, schema_of_0_2
-from .terms import Terms
 
 _NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
 STEPS = (
@@ -68,7 +68,11 @@ class Sqlite(SqlStore):
     """See sql.py."""
 
     def __init__(
-        self, path: Path, terms: Terms, steps: tuple[str, ...] = STEPS, prepare: Callable[[], object] = lambda: None
+        self,
+        path: Path,
+        terms: RetryPolicy,
+        steps: tuple[str, ...] = STEPS,
+        prepare: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(terms, steps)
         self._path = path

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from ..kit.contract.errors import KeyNotFound
 from ..kit.contract.response import Effect
 from ..kit.program import PROGRAM
-from . import promises
+from . import protocol
 from .errors import IdempotencyKeyReused
-from .promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
+from .protocol import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
 from .values import check, decode, digest, encode, once_key, say_time, with_ids
 
 
@@ -50,13 +50,13 @@ class Store(ABC):
     def read(self, verb: str, *arguments: Any) -> Any:
         """Changes nothing; from one moment."""
 
-    def counter_add(self, name: str, amount: int, once: Once = FREELY) -> promises.Counted:
+    def counter_add(self, name: str, amount: int, once: Once = FREELY) -> protocol.Counted:
         """Add, and answer the value that this call made: N callers adding 1 leave N, and get N different answers.
 
         A counter that nobody added to is 0. COUNTER_RANGE if it would leave what JSON carries exactly; it stays.
         """
         (value, effect), replayed = self._write("counter_add", once, name=name, amount=amount)
-        return promises.Counted(int(value), effect, replayed)
+        return protocol.Counted(int(value), effect, replayed)
 
     def counter_get(self, name: str) -> int:
         return int(self._read("counter_get", name=name))
@@ -92,7 +92,7 @@ class Store(ABC):
     def state_list(self, prefix: str, after: str, limit: int) -> list[Value]:
         return [_value(row) for row in self._read("state_list", prefix=prefix, cursor=after, limit=limit)]
 
-    def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY, *, delay_ms: int = 0) -> promises.Added:
+    def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY, *, delay_ms: int = 0) -> protocol.Added:
         """Add all of them, in this order, or none; they may be claimed after the delay.
 
         Ids are the store's, not the queue's. A known id with the same body and queue is `unchanged`, whatever has
@@ -100,7 +100,7 @@ class Store(ABC):
         """
         said = [*([task.id, task.body] for task in tasks), *([delay_ms] if delay_ms else [])]
         effects, replayed = self._write("task_add", once, said, queue=queue, tasks=with_ids(tasks), delay=delay_ms)
-        return promises.Added([(task, effect) for task, effect in effects], replayed)
+        return protocol.Added([(task, effect) for task, effect in effects], replayed)
 
     def task_claim(
         self,
@@ -113,7 +113,7 @@ class Store(ABC):
         once: Once = FREELY,
         is_named: bool = True,
         finish: Sequence[Fence] = (),
-    ) -> promises.Claim:
+    ) -> protocol.Claim:
         """The oldest tasks that are free or past their lease, up to `count`, each with a new, higher generation.
 
         A task is in at most one living claim. None is no error. If the claim ends without `finish` and was the
@@ -126,7 +126,7 @@ class Store(ABC):
         given = {"worker": worker, "lease": lease_ms, "count": count, "max_attempts": max_attempts}
         said = [*given.values(), *finish][0 if is_named else 1 :]
         rows, replayed = self._write("task_claim", once, said, queue=queue, **given, finish=list(finish))
-        return promises.Claim([_claimed(row) for row in rows], replayed)
+        return protocol.Claim([_claimed(row) for row in rows], replayed)
 
     def task_renew(self, task: str, generation: int, *, lease_ms: int) -> str:
         """A new end of the lease, counted from now. LEASE_LOST after expiry, even if nobody has claimed it since."""
@@ -164,7 +164,7 @@ class Store(ABC):
         return [*map(_task_state, self._read("task_list", queue=queue, status=status, cursor=after, limit=limit))]
 
     @abstractmethod
-    def health(self) -> promises.Health: ...
+    def health(self) -> protocol.Health: ...
 
     @abstractmethod
     def close(self) -> None: ...
@@ -190,9 +190,9 @@ def _value(row: Any) -> Value:
     return Value(key, decode(text), int(version), _when(ends))
 
 
-def _claimed(row: Any) -> promises.Claimed:
+def _claimed(row: Any) -> protocol.Claimed:
     task, generation, body, attempts, ends = row
-    return promises.Claimed(task, int(generation), decode(body), int(attempts), say_time(ends))
+    return protocol.Claimed(task, int(generation), decode(body), int(attempts), say_time(ends))
 
 
 def _task_state(row: Any) -> TaskState:

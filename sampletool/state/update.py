@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..kit.contract.errors import KeyNotFound, VersionConflict
-from .promises import Written
+from .protocol import Written
 from .store import Store
 
 _FIRST_PAUSE_SECONDS = 0.005

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..kit.contract.errors import InvalidValues, Mistake
 from ..kit.contract.file_errors import IoFailure
-from .promises import LARGEST, NewTask, Once
+from .protocol import LARGEST, NewTask, Once
 
 LARGEST_VALUE_BYTES = 8 * 1024 * 1024
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)

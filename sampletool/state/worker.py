@@ -29,12 +29,12 @@ from ..kit.safety.children import ChildExit, Children
 from ..kit.safety.errors import LockTimeout
 from ..kit.safety.orphans import end_orphans
 from ..kit.safety.private_directory import private_directory
+from .connect import parting_store_of, store_of
 from .errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
-from .opening import parting_store_of, store_of
-from .promises import Claimed, Fence
-from .terms import USUAL_SECONDS
+from .protocol import Claimed, Fence
+from .report import Failure, Worked
+from .retry_policy import USUAL_SECONDS
 from .values import encode
-from .worked import Failure, Worked
 
 IDLE_SECONDS = 0.5
 """How long an empty queue is left alone, and a store that is away."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.state.errors import LeaseLost
-from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.protocol import Fence, NewTask, Once
 
 
 async def count(store: Any, _number: int, times: int) -> list[int]:

@@ -14,15 +14,15 @@ from sampletool.kit.contract.errors import InvalidValues, ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.holder import Owners
-from sampletool.state import errors, opening, sqlite, worker
+from sampletool.state import connect, errors, sqlite, worker
+from sampletool.state.connect import open_store
 from sampletool.state.memory import _READING, MemoryStore
-from sampletool.state.opening import open_store
-from sampletool.state.promises import NewTask
+from sampletool.state.protocol import NewTask
 from sampletool.state.sqlite import _FORBIDDEN, _LEVELS, Sqlite
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
 from sampletool.state.worker import Worker
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 
 SQLITE = {
     "SQLITE_FULL": NoSpace,
@@ -85,7 +85,7 @@ def test_each_level_of_flushing_is_named_as_sqlite_numbers_it(
     level: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "state.db").touch()
-    store = Sqlite(tmp_path / "state.db", make_terms())
+    store = Sqlite(tmp_path / "state.db", make_policy())
     answers = {"integrity_check": [("ok",)], "journal_mode": [("wal",)], "synchronous": [(level,)]}
     session = SimpleNamespace(rows=lambda statement: answers[statement.removeprefix("PRAGMA ")])
     monkeypatch.setattr(store, "transact", lambda body, may_repeat: body(session))
@@ -104,7 +104,7 @@ def refused_by_postgres() -> Callable[[str, str, bool], Exception]:
     psycopg = pytest.importorskip("psycopg")
     from sampletool.state.postgres import Postgres
 
-    store = Postgres("postgresql://h/d", make_terms())
+    store = Postgres("postgresql://h/d", make_policy())
 
     def refused(state: str, text: str, is_certain: bool) -> Exception:
         kind = psycopg.errors.lookup(state) if state else psycopg.OperationalError
@@ -160,7 +160,7 @@ def test_each_setting_of_postgres_that_loses_writes_is_a_problem(name: str, monk
     pytest.importorskip("psycopg")
     from sampletool.state.postgres import Postgres
 
-    store = Postgres("postgresql://h/d", make_terms())
+    store = Postgres("postgresql://h/d", make_policy())
     settings = {
         "fsync": "on",
         "synchronous_commit": "on",
@@ -208,7 +208,7 @@ REDIS: dict[tuple[str, str], tuple[type[Exception], type[Exception]]] = {
 @pytest.mark.parametrize(("kind", "text"), REDIS)
 def test_each_error_of_redis_is_one_of_ours(kind: str, text: str) -> None:
     pytest.importorskip("redis")
-    store: Any = open_store("redis://h", None, make_terms())
+    store: Any = open_store("redis://h", None, make_policy())
 
     became = [type(store._our_error(redis_error(kind, text), is_certain=is_certain)) for is_certain in (True, False)]
 
@@ -268,7 +268,7 @@ def test_the_refusals_of_the_script_are_the_ones_that_are_tested() -> None:
 @pytest.mark.parametrize("code", _REFUSED)
 def test_each_refusal_of_the_script_carries_its_facts(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("redis")
-    store: Any = open_store("redis://h", None, make_terms())
+    store: Any = open_store("redis://h", None, make_policy())
     facts, said = _REFUSED[code]
     monkeypatch.setattr(store, "_check_server", lambda: None)
     monkeypatch.setattr(store, "_talk", lambda ask, may_repeat: [code, *facts])
@@ -283,18 +283,18 @@ def test_each_refusal_of_the_script_carries_its_facts(code: str, monkeypatch: py
 
 
 def test_the_schemes_of_stores_are_the_ones_that_are_tested() -> None:
-    assert opening._POSTGRES == ("postgresql", "postgres")
-    assert opening._REDIS == ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
+    assert connect._POSTGRES == ("postgresql", "postgres")
+    assert connect._REDIS == ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
 
-@pytest.mark.parametrize("scheme", opening._POSTGRES)
+@pytest.mark.parametrize("scheme", connect._POSTGRES)
 def test_each_scheme_of_postgres_names_such_a_store(scheme: str) -> None:
     pytest.importorskip("psycopg")
 
-    assert type(open_store(f"{scheme}://h/d", None, make_terms())).__name__ == "Postgres"
+    assert type(open_store(f"{scheme}://h/d", None, make_policy())).__name__ == "Postgres"
 
 
-@pytest.mark.parametrize("scheme", opening._REDIS)
+@pytest.mark.parametrize("scheme", connect._REDIS)
 def test_each_scheme_of_redis_names_such_a_store_with_its_kind_of_connection(scheme: str) -> None:
     redis = pytest.importorskip("redis")
     kinds = {
@@ -306,7 +306,7 @@ def test_each_scheme_of_redis_names_such_a_store_with_its_kind_of_connection(sch
         "redis+unix": redis.UnixDomainSocketConnection,
     }
 
-    store: Any = open_store(f"{scheme}://{'/run/r.sock' if 'unix' in scheme else 'h'}", None, make_terms())
+    store: Any = open_store(f"{scheme}://{'/run/r.sock' if 'unix' in scheme else 'h'}", None, make_policy())
 
     assert issubclass(store._client.connection_pool.connection_class, kinds[scheme])
 
@@ -417,7 +417,7 @@ def test_each_way_to_lose_a_claim_ends_its_command(
 
 @pytest.mark.parametrize("kind", ["cursor", "prefix"])
 def test_an_empty_beginning_of_a_page_is_no_name_that_is_missing(kind: str, tmp_path: Path) -> None:
-    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms())
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_policy())
 
     assert store.state_list("", "", 1) == []
     with pytest.raises(InvalidValues, match="1 to 200"):

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from sampletool.state.postgres import Postgres
-from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.sql import SqlStore
 from sampletool.state.sql_verbs import Session
 from sampletool.state.sqlite import Sqlite
 from sampletool.state.store import Store
 from tests.state.support.outcomes import statuses
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 
 LONG = 3_600_000
 STATEMENTS = {
@@ -89,9 +89,9 @@ class Watched:
 def store(request: pytest.FixtureRequest, make_backend: Callable[[str], Any], tmp_path: Path) -> Iterator[Watched]:
     database: SqlStore
     if request.param == "sqlite":
-        database = Sqlite(tmp_path / "state.db", make_terms())
+        database = Sqlite(tmp_path / "state.db", make_policy())
     else:
-        database = Postgres(make_backend("postgres").url, make_terms())
+        database = Postgres(make_backend("postgres").url, make_policy())
     with closing(Watched(database)) as store:
         yield store
 

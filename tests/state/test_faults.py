@@ -19,11 +19,11 @@ import pytest
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.testing.scale import scale
+from sampletool.state.connect import open_store
 from sampletool.state.errors import LeaseLost, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
-from sampletool.state.opening import open_store
 from sampletool.state.postgres import STEPS as POSTGRES_STEPS
 from sampletool.state.postgres import Postgres
-from sampletool.state.promises import Claimed, Fence, NewTask, Once
+from sampletool.state.protocol import Claimed, Fence, NewTask, Once
 from sampletool.state.sqlite import STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import Sqlite
 from sampletool.state.store import Store
@@ -31,7 +31,7 @@ from tests.state.conftest import valkey_url
 from tests.state.support.outcomes import outcome
 from tests.state.support.proxy import CuttingProxy
 from tests.state.support.servers import Server
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
 
@@ -231,7 +231,7 @@ def through_proxy(
             url = backend.url.replace(target, str(path))
             marker = b"counter_add"
         proxy = CuttingProxy(path, target, marker, after_the_server_answered=after_the_server_answered)
-        store = open_store(url, None, make_terms())
+        store = open_store(url, None, make_policy())
         opened.extend([proxy, store])
         store.counter_get("warm")
         proxy.is_armed = True
@@ -312,7 +312,7 @@ def test_what_a_server_that_is_down_never_got_may_be_retried(
 ) -> None:
     """Also without a key: there is no doubt that it has not happened."""
     server, url = breakable(kind)
-    store = open_store(url, None, make_terms(patience=0.1, answer_seconds=0.1))
+    store = open_store(url, None, make_policy(patience=0.1, answer_seconds=0.1))
     store.counter_add("hits", 1)
 
     with server.killed(), pytest.raises(StoreUnavailable) as down:
@@ -327,7 +327,7 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(
     kind: str, breakable: Callable[[str], tuple[Server, str]]
 ) -> None:
     server, url = breakable(kind)
-    store = open_store(url, None, make_terms(patience=0.1, answer_seconds=0.1))
+    store = open_store(url, None, make_policy(patience=0.1, answer_seconds=0.1))
     store.counter_add("hits", 1)
     server.pause()
     began = time.monotonic()
@@ -344,7 +344,7 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(
 def test_a_signal_does_not_wait_for_a_server_that_does_not_answer(
     kind: str, is_connected: bool, breakable: Callable[[str], tuple[Server, str]]
 ) -> None:
-    (server, url), terms = breakable(kind), make_terms()
+    (server, url), terms = breakable(kind), make_policy()
     store = open_store(url, None, terms)
     if is_connected:
         store.counter_add("hits", 1)
@@ -372,7 +372,7 @@ def test_a_server_that_is_not_there_is_said_so_in_time(kind: str) -> None:
         began = time.monotonic()
 
         with pytest.raises(StoreUnavailable) as unreachable:
-            open_store(url, None, make_terms(patience=0.1, answer_seconds=0.1)).counter_add("hits", 1)
+            open_store(url, None, make_policy(patience=0.1, answer_seconds=0.1)).counter_add("hits", 1)
 
     assert time.monotonic() - began < 10
     assert unreachable.value.describe()["retryable"]
@@ -388,7 +388,7 @@ def test_a_server_that_refuses_us_is_an_error_of_its_own(kind: str, server_of: C
         url = f"unix://stranger:sekret@{server.running.socket}"
 
     with pytest.raises(StoreAuthFailed) as refused:
-        open_store(url, None, make_terms()).counter_add("hits", 1)
+        open_store(url, None, make_policy()).counter_add("hits", 1)
 
     assert "sekret" not in str(refused.value.describe())
 
@@ -401,11 +401,11 @@ def test_a_server_that_may_evict_is_refused(private_server: Callable[[str], Serv
     with redis.Redis.from_url(f"unix://{server.running.socket}") as admin:
         admin.config_set("maxmemory-policy", "allkeys-lru")
         with pytest.raises(StoreUnsafe):
-            open_store(server.url, None, make_terms()).counter_add("hits", 1)
+            open_store(server.url, None, make_policy()).counter_add("hits", 1)
         admin.config_set("maxmemory-policy", "noeviction")
         admin.config_set("appendonly", "no")
 
-    store = open_store(server.url, None, make_terms(warnings=warnings))
+    store = open_store(server.url, None, make_policy(warnings=warnings))
     store.counter_add("hits", 1)
 
     assert [line.partition(":")[0] for line in warnings] == ["STORE_NOT_DURABLE"]
@@ -423,8 +423,8 @@ def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
     path = tmp_path / "state.db"
     url = make_backend("postgres").url
     for today, tomorrow in (
-        (Sqlite(path, make_terms()), Sqlite(path, make_terms(), steps=(*SQLITE_STEPS, more))),
-        (Postgres(url, make_terms()), Postgres(url, make_terms(), (*POSTGRES_STEPS, more))),
+        (Sqlite(path, make_policy()), Sqlite(path, make_policy(), steps=(*SQLITE_STEPS, more))),
+        (Postgres(url, make_policy()), Postgres(url, make_policy(), (*POSTGRES_STEPS, more))),
     ):
         today.counter_add("hits", 1)
         today.close()
@@ -447,7 +447,7 @@ def test_a_newer_redis_store_is_refused(server_of: Callable[[str], Server], work
     url = valkey_url(server_of("valkey"), worker_id)
     with redis.Redis.from_url(url) as client:
         client.set("{sampletool}:schema", 99)
-    store = open_store(url, None, make_terms())
+    store = open_store(url, None, make_policy())
 
     with pytest.raises(StateTooNew):
         store.counter_get("hits")
@@ -465,7 +465,7 @@ def test_version_0_1_refuses_a_redis_store_that_this_one_has_used(
     with redis.Redis.from_url(url) as client:
         client.set("{sampletool}:schema", 1)
         for rehearse, schema in ((True, b"1"), (False, b"2")):
-            store = open_store(url, None, make_terms(rehearse=rehearse))
+            store = open_store(url, None, make_policy(rehearse=rehearse))
             store.counter_add("hits", 1)
             assert client.get("{sampletool}:schema") == schema
             store.close()

@@ -9,7 +9,7 @@ import pytest
 
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.state.errors import IdempotencyKeyReused
-from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG, claim_one, fence
 from tests.state.support.outcomes import outcome

@@ -21,13 +21,13 @@ from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.children import ChildExit
 from sampletool.kit.safety.signals import Signals
-from sampletool.state import asking, doctor, sqlite, update, worker
-from sampletool.state.asking import until_answered
+from sampletool.state import doctor, exchange, sqlite, update, worker
+from sampletool.state.connect import parting_store_of
 from sampletool.state.errors import LeaseLost, OutcomeUnknown, StoreBusy, StoreUnavailable
-from sampletool.state.opening import parting_store_of
-from sampletool.state.promises import Claimed, Fence, Health, NewTask, Once
+from sampletool.state.exchange import until_answered
+from sampletool.state.protocol import Claimed, Fence, Health, NewTask, Once
+from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
-from sampletool.state.terms import Terms
 from sampletool.state.worker import Worker, margin_seconds
 from tests.state.support.claims import claim_one, fence
 from tests.state.support.outcomes import outcome, statuses
@@ -229,13 +229,13 @@ class ClockedSignals(Signals):
 def still(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """What all code of the part that waits goes by."""
     clock = Clock()
-    for module in (asking, sqlite, update, worker, children_module):
+    for module in (exchange, sqlite, update, worker, children_module):
         monkeypatch.setattr(module, "time", clock)
     return clock
 
 
-def terms(clock: Clock, patience: float | None, longest: float = float("inf")) -> Terms:
-    return Terms(cast(Any, None), ClockedSignals(clock), lambda code, message: None, patience, longest)
+def terms(clock: Clock, patience: float | None, longest: float = float("inf")) -> RetryPolicy:
+    return RetryPolicy(cast(Any, None), ClockedSignals(clock), lambda code, message: None, patience, longest)
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ import pytest
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
+from sampletool.state.connect import open_store
 from sampletool.state.errors import StoreBusy, StoreUnavailable, StoreUnsafe
-from sampletool.state.opening import open_store
 from sampletool.state.postgres import STEPS, Postgres
 from sampletool.state.postgres import _placed as placed
-from sampletool.state.promises import NewTask, Once
+from sampletool.state.protocol import NewTask, Once
 from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
 
@@ -90,7 +90,7 @@ def test_a_server_that_cannot_hold_every_text_is_refused(admin_url: str, encodin
     name = f"e{secrets.token_hex(6)}"
     with psycopg.connect(admin_url, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
-        store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_terms())
+        store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_policy())
 
         with pytest.raises(StoreUnsafe, match=encoding):
             store.counter_add("hits", 1)
@@ -122,7 +122,7 @@ def test_a_role_without_a_connection_left_is_not_a_wrong_password(admin_url: str
         url = admin_url.replace("test@", f"{name}@")
 
         with pytest.raises(StoreUnavailable, match="no connection left") as refused:
-            open_store(url, None, make_terms(patience=0.0, answer_seconds=0.1)).counter_add("hits", 1)
+            open_store(url, None, make_policy(patience=0.0, answer_seconds=0.1)).counter_add("hits", 1)
 
         assert refused.value.describe()["retryable"]
         admin.execute(f"DROP ROLE {name}")
@@ -132,7 +132,7 @@ def test_a_database_that_is_not_there_is_said_at_once(admin_url: str) -> None:
     began = time.monotonic()
 
     with pytest.raises(InvalidValues, match="no database"):
-        open_store(admin_url.replace("/postgres?", "/none?"), None, make_terms()).counter_add("hits", 1)
+        open_store(admin_url.replace("/postgres?", "/none?"), None, make_policy()).counter_add("hits", 1)
 
     assert time.monotonic() - began < 8
 
@@ -175,7 +175,7 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
     import psycopg
 
     backend.open().counter_add("hits", 1)
-    terms = make_terms(patience=60.0)
+    terms = make_policy(patience=60.0)
     store = open_store(backend.url, None, terms)
     store.counter_get("hits")
     with psycopg.connect(backend.url) as outsider:
@@ -219,7 +219,7 @@ def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backe
     """Else the server would be busy with what nobody waits for any more."""
     import psycopg
 
-    slow = Postgres(backend.url, make_terms(patience=0.0, answer_seconds=0.1))
+    slow = Postgres(backend.url, make_policy(patience=0.0, answer_seconds=0.1))
     slow.look(lambda db: db.rows("SELECT 1"))
 
     with pytest.raises(StoreUnavailable, match="in time"):

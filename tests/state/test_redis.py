@@ -7,7 +7,7 @@ import pytest
 from redis.exceptions import BusyLoadingError
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.state.promises import NewTask
+from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
 from tests.state.support.outcomes import statuses
 from tests.state.support.servers import Server

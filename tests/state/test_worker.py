@@ -19,16 +19,16 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.signals import Signals
-from sampletool.state import opening
+from sampletool.state import connect
 from sampletool.state import worker as worker_module
 from sampletool.state.commands.task.work import work
+from sampletool.state.connect import open_store
 from sampletool.state.errors import StoreUnavailable, TasksFailed
-from sampletool.state.opening import open_store
-from sampletool.state.promises import NewTask
+from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker
 from tests.state.support.servers import Server
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.waiting import is_alive, wait_until
 
 ANSWER_SECONDS = 0.2
@@ -163,9 +163,9 @@ def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwh
     """While it waits for tasks, and while one of its commands ends and another goes on."""
     server, url = breakable(kind)
     outage = getattr(server, how)
-    worker.store = store = open_store(url, None, make_terms(patience=0.1, answer_seconds=0.1))
+    worker.store = store = open_store(url, None, make_policy(patience=0.1, answer_seconds=0.1))
     worker.jobs, worker.argv = 2, ["/bin/sh", "-c", STUBBORN]
-    outside = open_store(url, None, make_terms())
+    outside = open_store(url, None, make_policy())
     with worker.children:
         worker.turn()
         with outage():
@@ -315,7 +315,7 @@ def test_what_was_done_is_told_also_if_the_store_goes_away_at_the_end(worker: Wo
 def test_the_way_out_ends_however_many_claims_a_store_that_is_away_does_not_take_back(
     worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "_PARTING_SECONDS", 0.5)
+    monkeypatch.setattr(connect, "_PARTING_SECONDS", 0.5)
     worker.jobs = 16
     worker.store.task_add("work", [NewTask("x") for _ in range(15)])
     with closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:

@@ -17,10 +17,10 @@ import pytest
 
 from sampletool.kit.contract.file_errors import IoFailure
 from sampletool.kit.safety.errors import LockTimeout
-from sampletool.state.opening import open_store
-from sampletool.state.promises import Fence, NewTask
+from sampletool.state.connect import open_store
+from sampletool.state.protocol import Fence, NewTask
 from sampletool.state.sqlite import Database, Sqlite
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 
 
@@ -53,7 +53,7 @@ def test_a_change_costs_one_flush_and_few_other_calls(backend: SharedBackend, tm
 
 
 def test_the_log_begins_again_before_it_is_large(tmp_path: Path) -> None:
-    store = Sqlite(tmp_path / "state.db", make_terms())
+    store = Sqlite(tmp_path / "state.db", make_policy())
     for number in range(200):
         store.task_add("work", [NewTask(number)])
 
@@ -64,7 +64,7 @@ def test_the_log_begins_again_before_it_is_large(tmp_path: Path) -> None:
 def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path: Path) -> None:
     """Else versions 3.7.0 to 3.51.2 can corrupt the log. What checkpoints by itself does so in COMMIT."""
     held, seen = [False], []
-    terms = make_terms()
+    terms = make_policy()
 
     @contextmanager
     def hold(path: Path, name: str, recorded: bool) -> Iterator[None]:
@@ -96,7 +96,7 @@ def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path:
 
 
 def test_every_spelling_of_a_path_means_the_same_lock(tmp_path: Path) -> None:
-    asked, terms = [], make_terms()
+    asked, terms = [], make_policy()
 
     @contextmanager
     def hold(path: Path, name: str, recorded: bool) -> Iterator[None]:

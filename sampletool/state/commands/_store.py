@@ -12,9 +12,9 @@ from ...kit.contract.mistyped import check_name
 from ...kit.contract.response import UNTRUSTED, Effect
 from ...kit.global_options import checked_by
 from ...kit.program import PROGRAM
+from ..connect import store_of
 from ..errors import ASKING, CHANGING
-from ..opening import store_of
-from ..promises import Fence
+from ..protocol import Fence
 from ..store import Store
 
 _OFFERED = 1000

@@ -16,12 +16,12 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 from sampletool.kit.testing.forked import fork_server, start_python
+from sampletool.state.connect import open_store
 from sampletool.state.memory import MemoryStore
-from sampletool.state.opening import open_store
+from sampletool.state.retry_policy import ANSWER_SECONDS
 from sampletool.state.store import Store
-from sampletool.state.terms import ANSWER_SECONDS
 from tests.state import jobs
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.waiting import state_of, wait_until_stopped
 
 STDERR = 2
@@ -39,7 +39,7 @@ class SharedBackend:
     clients: list["Client"] = field(default_factory=list)
 
     def open(self, *, patience: float = 10.0, answer_seconds: float = ANSWER_SECONDS, rehearse: bool = False) -> Store:
-        terms = make_terms(patience=patience, answer_seconds=answer_seconds, rehearse=rehearse)
+        terms = make_policy(patience=patience, answer_seconds=answer_seconds, rehearse=rehearse)
         store = open_store(self.url, None, terms)
         self.opened.append(store)
         return store

@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from ....kit.contract.errors import KeyNotFound
 from ....kit.safety.signals import Signals
-from ....state.opening import open_store
+from ....state.connect import open_store
+from ....state.retry_policy import RetryPolicy
 from ....state.store import Store
-from ....state.terms import Terms
 from ...ours import PATIENT_WAIT_SECONDS, lock_named
 from ...scenario import STORE_VARIABLE, Removal, Step
 
@@ -32,7 +32,7 @@ def open_here(directory: Path | None = None) -> Store:
     def hold(path: Path, name: str, _recorded: bool) -> AbstractContextManager[Any]:
         return lock_named(name, signals, path).exclusively(PATIENT_WAIT_SECONDS)
 
-    terms = Terms(hold, signals, lambda code, message: None, PATIENT_WAIT_SECONDS)
+    terms = RetryPolicy(hold, signals, lambda code, message: None, PATIENT_WAIT_SECONDS)
     url = os.environ.get(STORE_VARIABLE)
     if url is None:
         return open_store(f"sqlite://{place}/state.db", None, terms)

@@ -8,7 +8,7 @@ By name: on PostgreSQL `SELECT ... FOR UPDATE SKIP LOCKED` inside the `UPDATE`, 
 
 from pathlib import Path
 
-from ....state.promises import NewTask
+from ....state.protocol import NewTask
 from ...scenario import Scenario, Way
 from ._one_job import do_it, invariant, look
 from ._stores import key, open_here, steps, store_in, transaction, unprotected, writes

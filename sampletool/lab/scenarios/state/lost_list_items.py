@@ -8,7 +8,7 @@ one writes the list that it read earlier.
 from collections.abc import Iterator
 from pathlib import Path
 
-from ....state.promises import NewTask
+from ....state.protocol import NewTask
 from ...scenario import History, Removal, Scenario, Way
 from ._stores import key, no_transaction, open_here, steps, store_in, transaction, writes
 

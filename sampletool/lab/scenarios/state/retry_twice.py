@@ -7,7 +7,7 @@ to be recognised as such, by a name that the caller gave it. Remembering the nam
 import os
 from pathlib import Path
 
-from ....state.promises import Once
+from ....state.protocol import Once
 from ...scenario import Removal, Scenario, Step, Way
 from ._orders import BOOKED_ONCE, invariant, look
 from ._stores import has, key, open_here, prepare, steps, writes

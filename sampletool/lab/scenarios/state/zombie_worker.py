@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ....state.promises import FREELY, Claimed, Fence, NewTask, Once
+from ....state.protocol import FREELY, Claimed, Fence, NewTask, Once
 from ...scenario import History, Removal, Scenario, Way
 from ._stores import key, open_here, steps, store_in, writes
 

@@ -6,7 +6,7 @@ import typer
 
 from ....kit.global_options import DryRunOption
 from ...errors import CounterRange
-from ...promises import Once
+from ...protocol import Once
 from .. import _store
 
 spec = _store.changes(

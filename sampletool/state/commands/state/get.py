@@ -4,7 +4,7 @@ import typer
 
 from ....kit.contract.errors import KeyNotFound
 from ....kit.global_options import RawOption
-from ...promises import Value
+from ...protocol import Value
 from .. import _store
 
 spec = _store.reads("state get plan", errors=(KeyNotFound,), before=("state set plan draft",))

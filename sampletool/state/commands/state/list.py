@@ -7,7 +7,7 @@ import typer
 from ....kit.contract.response import value_text
 from ....kit.contract.table import Line, header_row
 from ....kit.pages import AfterOption, LimitOption, first_page
-from ...promises import Value
+from ...protocol import Value
 from .. import _store
 
 spec = _store.reads("state list", "state list --prefix plan.")

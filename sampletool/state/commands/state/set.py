@@ -6,7 +6,7 @@ import typer
 
 from ....kit.contract.errors import VersionConflict
 from ....kit.global_options import AllowEmptyOption, DryRunOption
-from ...promises import Once
+from ...protocol import Once
 from .. import _store
 from .._values import parse_value, read_input
 

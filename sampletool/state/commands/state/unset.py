@@ -4,7 +4,7 @@ import typer
 
 from ....kit.contract.errors import VersionConflict
 from ....kit.global_options import DryRunOption
-from ...promises import Once
+from ...protocol import Once
 from .. import _store
 
 spec = _store.changes(

@@ -10,7 +10,7 @@ from ....kit.contract.errors import InvalidValues, Mistake
 from ....kit.contract.response import Effect
 from ....kit.global_options import DryRunOption
 from ...errors import TaskConflict
-from ...promises import NewTask, Once
+from ...protocol import NewTask, Once
 from .. import _store
 from .._values import parse_json, parse_value, read_input
 

@@ -6,7 +6,7 @@ import typer
 
 from ....kit.contract.response import Effect, value_text
 from ....kit.global_options import DryRunOption
-from ...promises import Claimed, Once
+from ...protocol import Claimed, Once
 from .. import _store
 
 spec = _store.changes(

@@ -7,7 +7,7 @@ import typer
 from ....kit.contract.response import value_text
 from ....kit.contract.table import Line, header_row
 from ....kit.pages import AfterOption, LimitOption, first_page, read_number
-from ...promises import Status, TaskState
+from ...protocol import Status, TaskState
 from .. import _store
 
 spec = _store.reads("task list", "task list mail --status failed")

@@ -8,10 +8,10 @@ import typer
 from ....kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
 from ....kit.contract.expected import EXPECTED, to_tool_error
 from ....kit.global_options import DryRunOption
+from ...connect import store_of
 from ...errors import TasksFailed
-from ...opening import store_of
+from ...report import Worked
 from ...values import check
-from ...worked import Worked
 from ...worker import Worker
 from .. import _store
 

@@ -1,4 +1,4 @@
-"""sampletool/state/opening.py: a driver that is missing is named; how long a server may take."""
+"""sampletool/state/connect.py: a driver that is missing is named; how long a server may take."""
 
 import sys
 from typing import Any
@@ -9,8 +9,8 @@ from sampletool.kit.command_line import CommandLine, GlobalOptions
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ExtraNotInstalled
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.opening import open_store, store_of
-from tests.state.support.store_client import make_terms
+from sampletool.state.connect import open_store, store_of
+from tests.state.support.store_client import make_policy
 
 
 def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +18,7 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delitem(sys.modules, "sampletool.state.redis", raising=False)
 
     with pytest.raises(ExtraNotInstalled) as missing:
-        open_store("redis://127.0.0.1:1/0", None, make_terms())
+        open_store("redis://127.0.0.1:1/0", None, make_policy())
 
     assert missing.value.message == 'A Redis or Valkey store needs the extra "redis", which is not installed.'
 

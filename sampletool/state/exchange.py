@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 from ..kit.safety.signals import Signals
 from .errors import OutcomeUnknown, StoreUnavailable
+from .retry_policy import RetryPolicy
 from .store_url import no_store, shown_url
-from .terms import Terms
 
 T = TypeVar("T")
 _LOOK_SECONDS = _PAUSE_SECONDS = 0.05
 
 
-def until_answered(terms: Terms, url: str, ask: Callable[[float], T]) -> T:
+def until_answered(terms: RetryPolicy, url: str, ask: Callable[[float], T]) -> T:
     """Ask; ask again until the deadline, which `ask` gets, unless that could do something twice: OutcomeUnknown."""
     deadline = time.monotonic() + terms.seconds(terms.answer_seconds)
     while True:

@@ -16,7 +16,7 @@ ANSWER_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Terms:
+class RetryPolicy:
     hold: Callable[[Path, str, bool], AbstractContextManager[Any]]
     """Takes a lock between processes, for as long as a `with` block lasts: the path of the lock, its name, and whether
     its record shall name us, or the kernel alone."""

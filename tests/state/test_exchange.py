@@ -1,4 +1,4 @@
-"""sampletool/state/asking.py: what is left of a call that failed. Its waits are tested in test_faults.py."""
+"""sampletool/state/exchange.py: what is left of a call that failed. Its waits are tested in test_faults.py."""
 
 import gc
 import weakref
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.asking import interruptibly
+from sampletool.state.exchange import interruptibly
 
 
 @pytest.fixture

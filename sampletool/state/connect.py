@@ -16,9 +16,9 @@ from ..kit.program import WORKSPACE_DIRECTORY
 from ..kit.safety.private_directory import private_directory
 from ..kit.safety.signals import Signals
 from ..kit.settings.known import check
+from .retry_policy import RetryPolicy
 from .store import Store
 from .store_url import FORMS, no_store, refuse_password, shown_url
-from .terms import Terms
 
 _FILE, _NAME = "sqlite://", "state.db"
 _PARTING_SECONDS = 4.0
@@ -27,7 +27,7 @@ _POSTGRES = ("postgresql", "postgres")
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
 
-def open_store(url: str | None, workspace: Path | None, terms: Terms) -> Store:
+def open_store(url: str | None, workspace: Path | None, terms: RetryPolicy) -> Store:
     """Without a URL it is the workspace's own file, else the user's."""
     if url is None or url.startswith(_FILE):
         path, prepare = _file(url, workspace)
@@ -59,7 +59,7 @@ def store_of(context: Context, store: str | None = None, longest_seconds: float 
     if store is not None:
         refuse_password(store)
     patience = context.settings.value("lock_timeout")
-    terms = Terms(hold, context.signals, context.warn, patience, longest_seconds, rehearse=context.dry_run)
+    terms = RetryPolicy(hold, context.signals, context.warn, patience, longest_seconds, rehearse=context.dry_run)
     url = context.settings.value("store") if store is None else check("store", store, "--store")
     return context.exit_stack.enter_context(closing(open_store(url, context.workspace_or_none, terms)))
 

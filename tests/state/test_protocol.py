@@ -1,4 +1,4 @@
-"""What promises.py and store.py say, executed on every backend: counters, values, and what no verb takes."""
+"""What protocol.py and store.py say, executed on every backend: counters, values, and what no verb takes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
 from sampletool.kit.testing.scale import scale
 from sampletool.state.errors import CounterRange
-from sampletool.state.promises import LARGEST, Fence, NewTask, Once
+from sampletool.state.protocol import LARGEST, Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG
 from tests.state.support.outcomes import outcome
