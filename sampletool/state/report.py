@@ -1,39 +1,60 @@
-"""What a worker did, for its answer."""
+"""The report of a worker: the result of `task work`."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from ..kit.contract.response import UNTRUSTED, Effect
 
 
-class Failure(NamedTuple):
-    """One attempt that went wrong, and the end of what it said."""
+@dataclass(frozen=True)
+class FailedAttempt:
+    """One attempt whose command failed."""
 
     id: str
     attempts: int
+    """How often the task had been claimed by then."""
+
     exit_status: int
     tail: Annotated[str, UNTRUSTED]
-    log: str | None = None
+    """The end of what the command wrote."""
+
+    log: str | None
+    """The file with all of its output. None if it wrote nothing."""
 
 
-@dataclass
-class Worked:
-    """What a worker has done."""
+@dataclass(frozen=True)
+class WorkReport:
+    """What a worker did."""
 
     queue: str
     finished: int = 0
     given_back: int = 0
     lost: int = 0
-    """Claims that ended before their command did; it was stopped, and its task is another worker's."""
-    failures: list[Failure] = field(default_factory=list)
+    """Claims that ended before their commands did. The commands were killed."""
+
+    failures: list[FailedAttempt] = field(default_factory=list)
     left: int | None = None
-    """Tasks of the queue that are neither done nor failed; not counted by a worker that was interrupted."""
+    """The tasks of the queue that are neither done nor failed.
+
+    None after an interruption: an interrupted worker does not count them.
+    """
+
     effect: Effect = "unchanged"
     logs: str | None = None
-    """The directory with the output of every command."""
+    """The directory with the output of the commands. None if no command wrote anything."""
 
     def lines(self) -> list[str]:
-        left = "" if self.left is None else f", {self.left} left"
-        lines = [f"{self.queue}: {self.finished} finished, {self.given_back} given back, {self.lost} lost{left}"]
-        lines += [f"  {one.id}: exit status {one.exit_status}: {one.tail.strip()}" for one in self.failures]
-        return [*lines, f"What the commands wrote is in {self.logs}"] if self.logs else lines
+        """Return a summary, a line for each failed attempt, and where the output is."""
+        counts = [
+            f"{self.finished} finished",
+            f"{self.given_back} given back",
+            f"{self.lost} lost",
+        ]
+        if self.left is not None:
+            counts.append(f"{self.left} left")
+        lines = [f"{self.queue}: {', '.join(counts)}"]
+        for failure in self.failures:
+            lines.append(f"  {failure.id}: exit code {failure.exit_status}: {failure.tail.strip()}")
+        if self.logs is not None:
+            lines.append(f"The output of the commands is in {self.logs}")
+        return lines

@@ -21,11 +21,11 @@ from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.testing.scale import scale
 from sampletool.state.connect import open_store
 from sampletool.state.errors import LeaseLost, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
-from sampletool.state.postgres import STEPS as POSTGRES_STEPS
-from sampletool.state.postgres import Postgres
+from sampletool.state.postgres import SCHEMA_STEPS as POSTGRES_STEPS
+from sampletool.state.postgres import PostgresStore
 from sampletool.state.protocol import Claimed, Fence, NewTask, Once
-from sampletool.state.sqlite import STEPS as SQLITE_STEPS
-from sampletool.state.sqlite import Sqlite
+from sampletool.state.sqlite import SCHEMA_STEPS as SQLITE_STEPS
+from sampletool.state.sqlite import SqliteStore
 from sampletool.state.store import Store
 from tests.state.conftest import valkey_url
 from tests.state.support.outcomes import outcome
@@ -312,7 +312,7 @@ def test_what_a_server_that_is_down_never_got_may_be_retried(
 ) -> None:
     """Also without a key: there is no doubt that it has not happened."""
     server, url = breakable(kind)
-    store = open_store(url, None, make_policy(patience=0.1, answer_seconds=0.1))
+    store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
     store.counter_add("hits", 1)
 
     with server.killed(), pytest.raises(StoreUnavailable) as down:
@@ -327,7 +327,7 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(
     kind: str, breakable: Callable[[str], tuple[Server, str]]
 ) -> None:
     server, url = breakable(kind)
-    store = open_store(url, None, make_policy(patience=0.1, answer_seconds=0.1))
+    store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
     store.counter_add("hits", 1)
     server.pause()
     began = time.monotonic()
@@ -372,7 +372,7 @@ def test_a_server_that_is_not_there_is_said_so_in_time(kind: str) -> None:
         began = time.monotonic()
 
         with pytest.raises(StoreUnavailable) as unreachable:
-            open_store(url, None, make_policy(patience=0.1, answer_seconds=0.1)).counter_add("hits", 1)
+            open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1)).counter_add("hits", 1)
 
     assert time.monotonic() - began < 10
     assert unreachable.value.describe()["retryable"]
@@ -423,8 +423,8 @@ def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
     path = tmp_path / "state.db"
     url = make_backend("postgres").url
     for today, tomorrow in (
-        (Sqlite(path, make_policy()), Sqlite(path, make_policy(), steps=(*SQLITE_STEPS, more))),
-        (Postgres(url, make_policy()), Postgres(url, make_policy(), (*POSTGRES_STEPS, more))),
+        (SqliteStore(path, make_policy()), SqliteStore(path, make_policy(), schema_steps=(*SQLITE_STEPS, more))),
+        (PostgresStore(url, make_policy()), PostgresStore(url, make_policy(), (*POSTGRES_STEPS, more))),
     ):
         today.counter_add("hits", 1)
         today.close()
@@ -465,7 +465,7 @@ def test_version_0_1_refuses_a_redis_store_that_this_one_has_used(
     with redis.Redis.from_url(url) as client:
         client.set("{sampletool}:schema", 1)
         for rehearse, schema in ((True, b"1"), (False, b"2")):
-            store = open_store(url, None, make_policy(rehearse=rehearse))
+            store = open_store(url, None, make_policy(dry_run=rehearse))
             store.counter_add("hits", 1)
             assert client.get("{sampletool}:schema") == schema
             store.close()
@@ -479,16 +479,16 @@ def test_a_rehearsal_answers_as_the_real_thing_and_changes_nothing(shared: Share
     store.state_set("key", "a")
     store.task_add("work", [NewTask("x", "a"), NewTask("x", "b")])
     (held,) = store.task_claim("work", "ann", lease_ms=LONG).tasks
-    rehearsal = shared.open(rehearse=True)
+    rehearsal = shared.open(dry_run=True)
 
     assert rehearsal.counter_add("hits", 3).value == 3
     assert rehearsal.state_set("key", "b", if_version=1).version == 2
     with pytest.raises(ToolError):
-        shared.open(rehearse=True).state_set("key", "b", if_version=7)
-    assert shared.open(rehearse=True).state_unset("key").effect == "deleted"
-    assert shared.open(rehearse=True).task_add("work", [NewTask("y", "c")]).effects == [("c", "created")]
-    assert [task.id for task in shared.open(rehearse=True).task_claim("work", "ann", lease_ms=1).tasks] == ["b"]
-    assert shared.open(rehearse=True).task_finish("a", held.generation) == "updated"
+        shared.open(dry_run=True).state_set("key", "b", if_version=7)
+    assert shared.open(dry_run=True).state_unset("key").effect == "deleted"
+    assert shared.open(dry_run=True).task_add("work", [NewTask("y", "c")]).effects == [("c", "created")]
+    assert [task.id for task in shared.open(dry_run=True).task_claim("work", "ann", lease_ms=1).tasks] == ["b"]
+    assert shared.open(dry_run=True).task_finish("a", held.generation) == "updated"
     shared.close()
 
     after = shared.open()

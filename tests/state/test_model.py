@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.testing.scale import scale
-from sampletool.state.protocol import FREELY, Fence, NewTask, Once
+from sampletool.state.protocol import UNCONDITIONAL, Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.outcomes import statuses
 from tests.state.support.stores import Backend
@@ -140,7 +140,7 @@ class Machine(RuleBasedStateMachine):
     def once(self, key: str | None, fence: tuple[str, int] | None) -> tuple[Once, Once]:
         """For the model, and for the store."""
         if key is None and fence is None:
-            return FREELY, FREELY
+            return UNCONDITIONAL, UNCONDITIONAL
         fences = [None, None] if fence is None else [Fence(fence[0], fence[1]), Fence(self.prefix + fence[0], fence[1])]
         return Once(key, fences[0]), Once(key and self.prefix + key, fences[1])
 

@@ -8,7 +8,7 @@ import random
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,13 +22,13 @@ from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.children import ChildExit
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import doctor, exchange, sqlite, update, worker
-from sampletool.state.connect import parting_store_of
+from sampletool.state.connect import connect_for_cleanup
 from sampletool.state.errors import LeaseLost, OutcomeUnknown, StoreBusy, StoreUnavailable
-from sampletool.state.exchange import until_answered
-from sampletool.state.protocol import Claimed, Fence, Health, NewTask, Once
+from sampletool.state.exchange import NoReply, Request, send
+from sampletool.state.protocol import Claimed, Health, NewTask, Once, Value
 from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
-from sampletool.state.worker import Worker, margin_seconds
+from sampletool.state.worker import Worker, WorkOptions, margin_seconds
 from tests.state.support.claims import claim_one, fence
 from tests.state.support.outcomes import outcome, statuses
 from tests.state.support.stores import Backend
@@ -60,7 +60,7 @@ class StoreClock:
 
             self._monkeypatch.setattr(Link, "now", f"{now}::bigint")
         else:
-            self._monkeypatch.setattr(sqlite.Database, "now", str(now))
+            self._monkeypatch.setattr(sqlite.Connection, "now", str(now))
 
 
 @pytest.fixture
@@ -229,13 +229,20 @@ class ClockedSignals(Signals):
 def still(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """What all code of the part that waits goes by."""
     clock = Clock()
-    for module in (exchange, sqlite, update, worker, children_module):
+    for module in (exchange, sqlite, update, children_module):
         monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(worker, "boot_seconds", clock.monotonic)
     return clock
 
 
-def terms(clock: Clock, patience: float | None, longest: float = float("inf")) -> RetryPolicy:
-    return RetryPolicy(cast(Any, None), ClockedSignals(clock), lambda code, message: None, patience, longest)
+def make_policy(clock: Clock, patience: float | None, longest: float = float("inf")) -> RetryPolicy:
+    return RetryPolicy(
+        hold_lock=cast(Any, None),
+        signals=ClockedSignals(clock),
+        warn=lambda code, message: None,
+        requested_wait_seconds=patience,
+        max_seconds=longest,
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,10 +256,10 @@ def test_a_server_that_is_away_is_asked_again_for_as_long_as_was_said_and_at_lea
 
     def ask(_deadline: float) -> None:
         asked_at.append(still.elapsed)
-        raise StoreUnavailable(store="s", reason="away")
+        raise NoReply("away", was_sent=False)
 
     with pytest.raises(StoreUnavailable):
-        until_answered(terms(still, patience, longest), "redis://h", ask)
+        send(Request("redis://h"), make_policy(still, patience, longest), ask)
 
     assert asked_at[:3] == [0, 0.05, 0.1]
     assert waits <= still.elapsed < waits + 0.06
@@ -260,10 +267,10 @@ def test_a_server_that_is_away_is_asked_again_for_as_long_as_was_said_and_at_lea
 
 def test_a_write_whose_outcome_is_unknown_is_not_repeated(still: Clock) -> None:
     def ask(_deadline: float) -> None:
-        raise OutcomeUnknown(store="s", reason="cut")
+        raise NoReply("cut", was_sent=True)
 
     with pytest.raises(OutcomeUnknown):
-        until_answered(terms(still, 10), "redis://h", ask)
+        send(Request("redis://h", "counter add hits", "unsafe"), make_policy(still, 10), ask)
 
     assert still.elapsed == 0
 
@@ -272,7 +279,7 @@ def test_a_write_whose_outcome_is_unknown_is_not_repeated(still: Clock) -> None:
 def test_a_busy_file_is_tried_again_for_as_long_as_was_said(
     still: Clock, tmp_path: Path, patience: float | None, waits: float
 ) -> None:
-    store = sqlite.Sqlite(tmp_path / "state.db", terms(still, patience))
+    store = sqlite.SqliteStore(tmp_path / "state.db", make_policy(still, patience))
 
     def busy() -> None:
         still.advance(0.05)
@@ -281,7 +288,7 @@ def test_a_busy_file_is_tried_again_for_as_long_as_was_said(
         raise error
 
     with pytest.raises(StoreBusy):
-        store._patiently(busy)
+        store._retry_while_busy(busy)
 
     assert waits <= round(still.elapsed - 0.05, 6) < waits + 0.06
 
@@ -293,7 +300,7 @@ def test_an_update_that_others_overtake_is_tried_ten_times_with_growing_pauses(
 
     class Overtaken:
         def state_get(self, key: str) -> Any:
-            return key, 1, 1, None
+            return Value(key, 1, 1)
 
         def state_set(self, key: str, value: object, if_version: int) -> Any:
             raise VersionConflict(key=key, expected=if_version, actual=if_version + 1)
@@ -311,17 +318,17 @@ def test_on_the_way_out_a_store_has_4_seconds_and_a_lock_2() -> None:
     context = Context(Signals())
 
     with context.exit_stack:
-        store: Any = parting_store_of(context, None)
-        left = store._terms.signals.seconds_left
+        store: Any = connect_for_cleanup(context, None)
+        left = store._policy.signals.seconds_left
 
     assert 3.5 < left <= 4
-    assert store._terms.patience_seconds == 2
+    assert store._policy.wait_seconds == 2
 
 
 @pytest.mark.parametrize(("skew_ms", "is_ok"), [(2000, True), (-2000, True), (2001, False), (-2001, False)])
 def test_a_clock_may_differ_by_two_seconds(skew_ms: int, is_ok: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     health = Health("server", [], skew_ms, {})
-    monkeypatch.setattr(doctor, "store_of", lambda _context: SimpleNamespace(health=lambda: health))
+    monkeypatch.setattr(doctor, "connect_for_command", lambda _context: SimpleNamespace(health=lambda: health))
 
     assert doctor.probe(Context(Signals()))[-1].ok is is_ok
 
@@ -340,7 +347,7 @@ class Recorder:
         def ask(*_args: object, **options: Any) -> Any:
             self.verbs.append(verb)
             self.delays_ms += [options["delay_ms"]] if "delay_ms" in options else []
-            return SimpleNamespace(tasks=[])
+            return SimpleNamespace(tasks=[], replayed=False)
 
         return ask
 
@@ -366,9 +373,17 @@ def watched(still: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     context = Context(ClockedSignals(still))
     store, sent = Recorder(), list[int]()
     with context.exit_stack:
-        made = Worker(context, f"sqlite://{tmp_path}/state.db", "work", ["sleep"], 1, lease_ms=60_000, max_attempts=0)
+        options = WorkOptions(
+            queue="work",
+            argv=["sleep"],
+            jobs=1,
+            lease_ms=60_000,
+            max_attempts=0,
+            store_url=f"sqlite://{tmp_path}/state.db",
+        )
+        made = Worker(context, options)
         task = Claimed("a", 1, "x", 1, "")
-        made.running["a:1"] = worker._Running(task, Fence("a", 1), tmp_path / "body", still.now + 60)
+        made.running["a:1"] = worker._RunningCommand(task, tmp_path / "body", still.now + 60)
         made.store = cast(Store, store)
         monkeypatch.setattr(made.children, "send_signal", lambda _name, number: sent.append(number))
         yield Watched(made, still, store, sent)
@@ -397,11 +412,11 @@ def test_a_command_whose_lease_ends_is_asked_to_end_15_seconds_before_and_killed
 ) -> None:
     watched.leave(left)
 
-    watched.worker._end_in_time()
-    watched.worker._end_in_time()
+    watched.worker._end_commands_in_time()
+    watched.worker._end_commands_in_time()
 
     assert watched.signals_sent == sent
-    assert watched.worker.result.lost == lost
+    assert watched.worker.lost == lost
 
 
 @pytest.mark.parametrize(("left", "verbs"), [(40 + MOMENT, []), (40 - MOMENT, ["task_renew"])])
@@ -418,7 +433,7 @@ def test_a_store_may_be_away_for_as_long_as_a_lease_lasts(
     watched: Watched, away_seconds: float, is_given_up: bool
 ) -> None:
     def ask() -> None:
-        with watched.worker.patiently():
+        with watched.worker.tolerate_outage():
             raise StoreUnavailable(store="s", reason="away")
 
     ask()
@@ -458,13 +473,14 @@ def test_a_task_that_fails_is_put_off_twice_as_long_each_time_and_at_most_a_minu
     watched: Watched, attempts: int, longest_ms: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (running,) = watched.worker.running.values()
-    running.task = running.task._replace(attempts=attempts)
+    running.task = replace(running.task, attempts=attempts)
     failed = failed_with(1)
 
     for part in ("least", "most"):
         monkeypatch.setattr(random, "uniform", lambda least, most, part=part: least if part == "least" else most)
-        watched.worker.unreported.append((running, failed))
-        watched.worker._report(running, failed, watched.worker._finish)
+        ended = worker._EndedCommand(running, failed)
+        watched.worker.ended.append(ended)
+        watched.worker._report(ended)
 
     assert watched.store.delays_ms == [longest_ms // 2, longest_ms]
 
@@ -474,8 +490,9 @@ def test_the_last_hundred_failures_are_remembered(watched: Watched, failures: in
     (running,) = watched.worker.running.values()
     for number in range(failures):
         failed = failed_with(number + 1)
-        watched.worker.unreported.append((running, failed))
-        watched.worker._report(running, failed, watched.worker._finish)
+        ended = worker._EndedCommand(running, failed)
+        watched.worker.ended.append(ended)
+        watched.worker._report(ended)
 
-    kept = [failure.exit_status for failure in watched.worker.result.failures]
+    kept = [failure.exit_status for failure in watched.worker.failures]
     assert kept == list(range(failures - remembered + 1, failures + 1))

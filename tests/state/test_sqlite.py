@@ -17,8 +17,8 @@ from sampletool.kit.contract.errors import ExtraNotInstalled
 from sampletool.kit.contract.file_errors import FileNotFound, IoFailure
 from sampletool.kit.safety.errors import UnsafePath
 from sampletool.state.connect import open_store
-from sampletool.state.sqlite import STEPS as SQLITE_STEPS
-from sampletool.state.sqlite import Sqlite
+from sampletool.state.sqlite import SCHEMA_STEPS as SQLITE_STEPS
+from sampletool.state.sqlite import SqliteStore
 from tests.kit.busy import one_processor
 from sampletool.kit.testing.failing import failure_of
 from tests.state.support.outcomes import outcome
@@ -180,7 +180,7 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_said_so_and_changes_nothing(tmp_path: Path) -> None:
     full = (*SQLITE_STEPS, "PRAGMA max_page_count = 40")
-    store = Sqlite(tmp_path / "state.db", make_policy(), steps=full)
+    store = SqliteStore(tmp_path / "state.db", make_policy(), schema_steps=full)
     store.state_set("key", "small")
 
     assert outcome(lambda: store.state_set("key", "x" * 1024 * 1024)) == "NO_SPACE"
@@ -210,12 +210,12 @@ def test_an_outsider_who_locks_the_file_is_waited_for_until_the_deadline(tmp_pat
 
 def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    today = Sqlite(path, make_policy())
+    today = SqliteStore(path, make_policy())
     today.counter_add("hits", 1)
     today.close()
     before = path.read_bytes()
 
-    tomorrow = Sqlite(path, make_policy(), steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)"))
+    tomorrow = SqliteStore(path, make_policy(), schema_steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)"))
 
     assert tomorrow.counter_get("hits") == 1
     assert tomorrow.look(lambda db: db.rows("SELECT * FROM tool_more")) == []
@@ -224,7 +224,7 @@ def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_makes_no_store(tmp_path: Path) -> None:
-    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_policy(rehearse=True))
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_policy(dry_run=True))
 
     assert store.counter_add("hits", 1).value == 1
 
@@ -253,7 +253,7 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
         store.close()
         os.chown(path, 65534, 65534)
 
-    with pytest.raises(UnsafePath, match="of your own"):
+    with pytest.raises(UnsafePath, match="belongs to you"):
         open_store(f"sqlite://{path}", None, make_policy()).counter_get("hits")
 
 
@@ -273,9 +273,9 @@ def test_a_signal_ends_the_wait_for_a_file_that_an_outsider_locks(tmp_path: Path
 
 
 def test_where_fsync_stops_before_the_disk_sqlite_does_not(tmp_path: Path) -> None:
-    store = Sqlite(tmp_path / "state.db", make_policy())
+    store = SqliteStore(tmp_path / "state.db", make_policy())
 
-    flushes_fully = store.transact(lambda db: db.rows("PRAGMA fullfsync"), may_repeat=False)
+    flushes_fully = store.transact(lambda db: db.rows("PRAGMA fullfsync"))
 
     assert flushes_fully == [(1,)]
     store.close()

@@ -179,7 +179,7 @@ def test_what_holds_no_password_may_be_typed(url: str) -> None:
 def failure_of(url: str, terms: RetryPolicy | None = None) -> str:
     store: Store | None = None
     try:
-        store = open_store(url, None, terms or make_policy(patience=0.0, answer_seconds=0.001))
+        store = open_store(url, None, terms or make_policy(patience=0.0, min_server_seconds=0.001))
         store.counter_add("hits", 1)
     except EXPECTED as error:
         return str(to_tool_error(error).describe())

@@ -339,9 +339,9 @@ def test_doctor_does_not_say_that_a_store_is_there_before_it_is(tool: Tool, work
         (probe,) = [one for one in tool("doctor").data["probes"] if one["name"] == "store keeps what it acknowledges"]
         return dict(probe)
 
-    assert "not there yet" in kept()["detail"]
+    assert "does not exist yet" in kept()["detail"]
     tool("counter", "add", "hits")
-    assert "not there yet" not in kept()["detail"]
+    assert "does not exist yet" not in kept()["detail"]
 
     broken = tool("doctor", TOOL_STORE="sqlite:///proc/self/state.db")
     assert "store keeps what it acknowledges" in broken.error["context"]["failed"]

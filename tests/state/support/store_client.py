@@ -14,7 +14,7 @@ from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.connect import open_store
-from sampletool.state.retry_policy import ANSWER_SECONDS, RetryPolicy
+from sampletool.state.retry_policy import MIN_SERVER_SECONDS, RetryPolicy
 from sampletool.state.store import Store
 from tests.state import jobs
 
@@ -22,8 +22,8 @@ from tests.state import jobs
 def make_policy(
     *,
     patience: float = 10.0,
-    answer_seconds: float = ANSWER_SECONDS,
-    rehearse: bool = False,
+    min_server_seconds: float = MIN_SERVER_SECONDS,
+    dry_run: bool = False,
     warnings: list[str] | None = None,
 ) -> RetryPolicy:
     signals = Signals()
@@ -36,7 +36,14 @@ def make_policy(
         if warnings is not None:
             warnings.append(f"{code}: {message}")
 
-    return RetryPolicy(hold, signals, warn, patience, answer_seconds=answer_seconds, rehearse=rehearse)
+    return RetryPolicy(
+        hold_lock=hold,
+        signals=signals,
+        warn=warn,
+        requested_wait_seconds=patience,
+        min_server_seconds=min_server_seconds,
+        dry_run=dry_run,
+    )
 
 
 class Awaited:

@@ -104,9 +104,13 @@ class _Told:
 
 
 _TRANSACTION = """\
-with self._terms.hold(*self._lock, is_first), self._translated():
+with (
+    self._policy.hold_lock(self._lock_path, lock_name, is_first_write),
+    self._our_errors(),
+):
     db = self._open(to_write=True)
     with self._transaction(db):
+        self._read_version(db)
         return body(db)
 """
 
@@ -118,21 +122,21 @@ def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:
 
 def no_transaction(breaks: str) -> Removal:
     return Removal(
-        "state/sqlite.py:Sqlite.transact",
+        "state/sqlite.py:SqliteStore.transact",
         says="each statement by itself, with neither lock nor transaction",
         pattern=_TRANSACTION,
-        instead="with self._translated():\n    return body(self._open(to_write=True))",
+        instead="with self._our_errors():\n    return body(self._open(to_write=True))",
         breaks=breaks,
     )
 
 
 def with_reading_first(breaks: str) -> Removal:
     return Removal(
-        "state/sqlite.py:Sqlite.transact",
+        "state/sqlite.py:SqliteStore.transact",
         says="a transaction that begins with reading, and no lock in front of it",
         pattern=_TRANSACTION,
         instead="""\
-with self._translated():
+with self._our_errors():
     db = self._open(to_write=True)
     db.execute("BEGIN")
     answer = body(db)

@@ -9,15 +9,22 @@ from .. import _store
 spec = _store.changes(
     "task retry ann",
     errors=(TaskNotFailed,),
-    before=("task add mail 'to: ann' --id ann", "task claim mail --max-attempts 1", "task release ann:1"),
+    before=(
+        "task add mail 'to: ann' --id ann",
+        "task claim mail --max-attempts 1",
+        "task release ann:1",
+    ),
 )
 
 
 def command(
-    ctx: typer.Context, task: _store.TaskIdArgument, store: _store.StoreOption = None, dry_run: DryRunOption = False
+    ctx: typer.Context,
+    task: _store.TaskIdArgument,
+    store: _store.StoreOption = None,
+    dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
     """Make a failed task free again.
 
-    With all its attempts, and in its old place in the queue.
+    It gets all of its attempts back, and keeps its place in the queue.
     """
-    return _store.TaskChanged(task, _store.opened(ctx, store).task_retry(task))
+    return _store.TaskChanged(task, _store.connect(ctx, store).task_retry(task))
