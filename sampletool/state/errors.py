@@ -71,6 +71,16 @@ class IdempotencyKeyReused(ToolError):
     )  # fmt: skip
 
 
+class FencedWriteRepeated(IdempotencyKeyReused):
+    """A claim has already made this change with different arguments."""
+
+    sentence = (
+        "The claim {claim} has already made this change with different arguments: {change}. "
+        "Nothing was changed."
+    )  # fmt: skip
+    advice = "To make it several times for one claim, pass another --idempotency-key each time."
+
+
 class CounterRange(ToolError):
     """The sum would exceed the largest integer that JSON represents exactly."""
 

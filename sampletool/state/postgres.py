@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 from psycopg import errors as driver_errors
@@ -28,13 +28,14 @@ from ..kit.contract.errors import ToolError
 from ..kit.contract.file_errors import PathError
 from ..kit.contract.text import redact
 from ..kit.program import PACKAGE
-from . import errors
+from . import errors, sql_verbs
 from .exchange import NoReply, Request, Watch, connect_in_thread, send
+from .protocol import Health
 from .retry_policy import RetryPolicy
 from .sql import ServerDescription, SqlStore, T
-from .sql_verbs import Session, schema_of_0_1, schema_of_0_2
+from .sql_verbs import Session, schema_of_0_1, schema_of_0_2, schema_of_0_3
 from .store import Write
-from .store_url import invalid_store, shown_url
+from .store_url import invalid_store, shown_url, take_store_name
 
 # Without a handler, Python would print psycopg's warnings to stderr.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -48,6 +49,7 @@ SCHEMA_STEPS = (
         serial="bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     ),
     schema_of_0_2(now=_NOW, task_of_key="substr(key, 6)::jsonb ->> 0"),
+    schema_of_0_3(),
 )
 """The steps that lead from an empty database to the schema. Only append to them.
 
@@ -175,6 +177,14 @@ class Link(psycopg.Connection[Any]):
         self.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY_CLASS, name))
 
 
+_Tables = Literal["created", "required", "optional"]
+"""What happens if a database has no tables: they are created, or _NoTables is raised, or nothing."""
+
+
+class _NoTables(Exception):
+    """The database has no tables yet, and this attempt only reads."""
+
+
 class PostgresStore(SqlStore):
     """A store in one schema of a PostgreSQL database."""
 
@@ -187,40 +197,40 @@ class PostgresStore(SqlStore):
         """Keep the arguments: the store connects when it is first used."""
         super().__init__(policy, schema_steps)
         self._shown_url = shown_url(url)
-        self._url = url
+        # Several stores can share a database if each has a schema of its own.
+        self._url, self._schema_name = take_store_name(url, "schema")
         self._watch = Watch(policy.signals)
         self._has_schema = False
         """Whether the database has the schema. A dry run creates it for a moment only."""
 
     def transact(self, body: Callable[[Session], T], write: Write | None = None) -> T:
         """Return what `body` returns, and commit. If it raises an error, undo everything."""
-        request = Request(store=self._shown_url)
-        if write is not None:
-            request = Request(
-                store=self._shown_url,
-                change=write.describe(),
-                repetition=write.repetition,
-            )
+        if write is None:
+            return self._send(Request(store=self._shown_url), body, "required")
+        request = Request(
+            store=self._shown_url,
+            change=write.describe(),
+            repetition=write.repetition,
+        )
+        return self._send(request, body, "created")
 
-        def attempt(give_up_at: float) -> T:
-            return self._attempt(body, give_up_at)
-
-        return send(request, self._policy, attempt)
+    def read(self, verb: str, arguments: dict[str, Any]) -> Any:
+        """Return what the verb reads. A database without tables reads as an empty store."""
+        try:
+            return super().read(verb, arguments)
+        except _NoTables:
+            return sql_verbs.READ_FROM_EMPTY_STORE[verb]
 
     def describe(self) -> ServerDescription:
-        """Return the version of the server, and the settings that decide whether it keeps data."""
-        settings = dict(
-            self.look(
-                lambda db: db.rows(
-                    """
-                    SELECT name, setting FROM pg_settings WHERE name IN
-                        ('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')
-                    """
-                )
-            )
-        )
-        # An UPDATE that changes nothing. It fails if this user may not change the store.
-        self.look(lambda db: db.rows("UPDATE tool_floor SET version = version"))
+        """Return the version of the server, and the settings that decide whether it keeps data.
+
+        If there are tables, this fails if this user may not change them.
+        """
+        settings = dict(self._send(Request(store=self._shown_url), _read_settings, "optional"))
+        try:
+            self.look(_update_nothing)
+        except _NoTables:
+            settings["tables"] = "do not exist yet. The first write creates them"
         version = settings.pop("server_version")
         return ServerDescription(
             server=f"PostgreSQL {version} ({self._shown_url})",
@@ -228,12 +238,35 @@ class PostgresStore(SqlStore):
             settings=settings,
         )
 
-    def _attempt(self, body: Callable[[Session], T], give_up_at: float) -> T:
+    def health(self) -> Health:
+        """Return the state of the server."""
+        description = self.describe()
+        request = Request(store=self._shown_url)
+        ((server_ms,),) = self._send(request, _read_clock, "optional")
+        return description.to_health(server_ms)
+
+    def _send(self, request: Request, body: Callable[[Session], T], tables: _Tables) -> T:
+        def attempt(give_up_at: float) -> T:
+            return self._attempt(body, give_up_at, tables=tables)
+
+        return send(request, self._policy, attempt)
+
+    def _attempt(
+        self,
+        body: Callable[[Session], T],
+        give_up_at: float,
+        *,
+        tables: _Tables,
+    ) -> T:
         """Make one attempt at a transaction. Raise NoReply if the connection is lost."""
         is_commit_sent = False
         try:
             link = self._connected(give_up_at + 2 * _GRACE_SECONDS)
+            if tables != "optional" and not self._has_schema:
+                self._prepare(link, may_create=tables == "created")
             self._begin(link)
+            if tables != "optional":
+                self._check_version(link)
             result = body(link)
             if not self._policy.dry_run:
                 is_commit_sent = True
@@ -248,7 +281,7 @@ class PostgresStore(SqlStore):
             self._leave_transaction()
 
     def _connected(self, give_up_at: float) -> Link:
-        """Return a connection to a database that has the schema."""
+        """Return an open connection."""
         self._watch.give_up_at = give_up_at
         link: Link | None = self.current_connection()
         if link is None or link.closed:
@@ -256,9 +289,6 @@ class PostgresStore(SqlStore):
             self._connection = link
             self._has_schema = False
         link.watch = self._watch
-        if not self._has_schema:
-            self._prepare(link)
-            self._has_schema = not self._policy.dry_run
         return link
 
     def _connect(self, give_up_at: float) -> Link:
@@ -284,16 +314,31 @@ class PostgresStore(SqlStore):
         lock_ms = max(1, round(lock_seconds * 1000))
         grace_ms = round(_GRACE_SECONDS * 1000)
         statement_ms = max(lock_ms, round(statement_seconds * 1000)) + grace_ms
-        statements = (
+        statements = [
             "BEGIN",
             f"SET LOCAL lock_timeout = {lock_ms}",
             f"SET LOCAL statement_timeout = {statement_ms}",
             f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}",
-        )
+        ]
+        if self._schema_name is not None:
+            statements.append(f'SET LOCAL search_path = "{self._schema_name}"')
         link.execute(";".join(statements).encode())
 
-    def _prepare(self, link: Link) -> None:
-        """Create the schema, or upgrade it."""
+    def _check_version(self, link: Link) -> None:
+        """Raise StateTooNew if another client has upgraded the tables since this one connected.
+
+        Reading the version also locks it until the transaction ends: an upgrade waits for that.
+        """
+        ((version,),) = link.rows("SELECT version FROM tool_store")
+        self._refuse_newer(version)
+
+    def _prepare(self, link: Link, *, may_create: bool) -> None:
+        """Create the tables, or upgrade them.
+
+        A read and a dry run change nothing: they create the tables in a transaction that is undone.
+        To read from a database without tables, raise _NoTables instead. So a user who may not
+        create tables can read.
+        """
         encoding = link.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise errors.StoreUnsafe(
@@ -301,16 +346,35 @@ class PostgresStore(SqlStore):
                 reason=f"its encoding {encoding} cannot represent every text",
                 suggestion="Use a database that was created with ENCODING 'UTF8'.",
             )
-        if self._read_version(link) == len(self._schema_steps):
-            return
         self._begin(link)
-        # Only one client creates or upgrades the schema.
+        version = self._read_version(link)
+        if version == len(self._schema_steps):
+            link.rollback()
+            self._has_schema = True
+            return
+        if version == 0 and not may_create:
+            raise _NoTables
+        self._upgrade(link)
+        # Otherwise the transaction stays open. The next BEGIN in it does nothing, and it is undone
+        # at the end of the attempt.
+        if may_create and not self._policy.dry_run:
+            link.commit()
+            self._has_schema = True
+
+    def _upgrade(self, link: Link) -> None:
+        """Execute the schema steps that are missing, in the current transaction."""
+        # Only one client creates or upgrades the tables.
         link.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_ADVISORY_CLASS,))
-        for step in self._schema_steps[self._read_version(link) :]:
+        if self._schema_name is not None:
+            link.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema_name}"'.encode())
+        version = self._read_version(link)
+        if version > 0:
+            # Wait for the transactions of older versions. Later ones will see the new version.
+            link.execute("LOCK TABLE tool_store IN ACCESS EXCLUSIVE MODE")
+            version = self._read_version(link)
+        for step in self._schema_steps[version:]:
             link.execute(step.encode())
         link.execute("UPDATE tool_store SET version = %s", (len(self._schema_steps),))
-        if not self._policy.dry_run:
-            link.commit()
 
     def _read_version(self, link: Link) -> int:
         """Return how many schema steps the database has been through: 0 if it has no tables.
@@ -328,13 +392,17 @@ class PostgresStore(SqlStore):
         if table_count == 0:
             return 0
         ((version,),) = link.rows("SELECT version FROM tool_store")
+        self._refuse_newer(version)
+        return int(version)
+
+    def _refuse_newer(self, version: int) -> None:
+        """Raise StateTooNew if the tables have more schema steps than this version knows."""
         if version > len(self._schema_steps):
             raise errors.StateTooNew(
                 store=self._shown_url,
                 found=version,
                 known=len(self._schema_steps),
             )
-        return int(version)
 
     def _leave_transaction(self) -> None:
         """End the transaction, whatever happened in it. After a commit, this does nothing."""
@@ -387,6 +455,24 @@ class PostgresStore(SqlStore):
             if re.search(pattern, text, re.IGNORECASE):
                 return errors.StoreMisconfigured(store=self._shown_url, reason=reason)
         return None
+
+
+def _read_clock(db: Session) -> list[Any]:
+    return db.rows(f"SELECT {db.now}")
+
+
+def _update_nothing(db: Session) -> None:
+    """Fail on a server that does not accept changes, and without the privilege to make them."""
+    db.rows("UPDATE tool_floor SET version = version")
+
+
+def _read_settings(db: Session) -> list[Any]:
+    return db.rows(
+        """
+        SELECT name, setting FROM pg_settings WHERE name IN
+            ('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')
+        """
+    )
 
 
 @cache

@@ -77,7 +77,7 @@ end
 -- has expired, and its status at this moment.
 local function load(id)
   local names = {'queue', 'body', 'status', 'generation', 'attempts', 'max', 'by', 'at', 'due',
-    'position', 'ended'}
+    'position', 'ended', 'request'}
   local values = redis.call('HMGET', key('task', id), unpack(names))
   if not values[1] then
     refuse('TASK_NOT_FOUND', id)
@@ -366,14 +366,32 @@ function verbs.task_add(queue)
   return rows
 end
 
+-- Return the tasks that this request has claimed, and that it still holds.
+local function find_claimed(queue, request)
+  local rows = {}
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leased', queue), now + 1, '+inf')) do
+    local task = load(id)
+    if task.request == request then
+      rows[#rows + 1] = {id, task.generation, task.body, task.attempts, task.due}
+    end
+  end
+  return rows
+end
+
 -- The arguments after these are task, generation, task, generation …: the claims to finish.
-function verbs.task_claim(queue, worker, lease, count, max_attempts)
-  local first_claim = FIRST + 5
+function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is_repetition)
+  local first_claim = FIRST + 7
   for index = first_claim, #ARGV, 2 do
     load_finishable(ARGV[index], ARGV[index + 1])
   end
   for index = first_claim, #ARGV, 2 do
     verbs.task_finish(ARGV[index], ARGV[index + 1])
+  end
+  if is_repetition == '1' then
+    local already_claimed = find_claimed(queue, request)
+    if #already_claimed > 0 then
+      return already_claimed
+    end
   end
   free_due(queue)
   local rows = {}
@@ -383,7 +401,8 @@ function verbs.task_claim(queue, worker, lease, count, max_attempts)
     local generation = as_text(task.generation + 1)
     local attempts = as_text(task.attempts + 1)
     write('HSET', key('task', id), 'status', 'claimed', 'generation', generation,
-      'attempts', attempts, 'max', max_attempts, 'by', worker, 'at', as_text(now), 'due', ends)
+      'attempts', attempts, 'max', max_attempts, 'by', worker, 'at', as_text(now), 'due', ends,
+      'request', request)
     write('ZREM', key('free', queue), id)
     write('ZADD', key('leased', queue), ends, id)
     rows[#rows + 1] = {id, generation, task.body, attempts, ends}
@@ -538,26 +557,37 @@ local function check_fence()
   end
 end
 
--- Return the remembered result of this write, or nil if there is none.
-local function find_result()
+-- Return an earlier write with the same key, or nil if there is none.
+local function find_write()
   if once_key == '' then
     return nil
   end
-  local found = redis.call('HMGET', key('once', once_key), 'digest', 'answer')
+  local found = redis.call('HMGET', key('once', once_key), 'digest', 'answer', 'generation')
   if not found[1] then
     return nil
   end
-  if found[1] ~= fingerprint then
+  local is_by_this_claim = fence_task ~= '' and found[3] == fence_generation
+  return {fingerprint = found[1], answer = found[2], is_by_this_claim = is_by_this_claim}
+end
+
+-- Return the result of an earlier write. Refuse a repetition with other arguments.
+--
+-- A claim with another generation is a new execution of the task. It need not agree with the earlier
+-- one: what an agent writes, for example, differs each time.
+local function replay(earlier)
+  local must_agree = fence_task == '' or earlier.is_by_this_claim
+  if must_agree and earlier.fingerprint ~= fingerprint then
     refuse('IDEMPOTENCY_KEY_REUSED')
   end
-  return cjson.decode(found[2])
+  return cjson.decode(earlier.answer)
 end
 
 local function remember(data)
   if once_key == '' then
     return
   end
-  write('HSET', key('once', once_key), 'digest', fingerprint, 'answer', cjson.encode(data))
+  write('HSET', key('once', once_key), 'digest', fingerprint, 'answer', cjson.encode(data),
+    'generation', fence_generation)
   if lifetime ~= '' then
     write('PEXPIRE', key('once', once_key), lifetime)
   else
@@ -567,13 +597,17 @@ end
 
 local function call()
   check_schema()
-  check_fence()
-  local remembered = find_result()
-  if remembered ~= nil then
-    return {'again', remembered}
+  local earlier = find_write()
+  -- If this very claim has made the write, its result counts, although the claim may have ended
+  -- since. The first reply was lost, and the driver or the caller asks again.
+  if earlier == nil or not earlier.is_by_this_claim then
+    check_fence()
   end
-  -- No verb has more than five arguments of its own. Those of a list are read from ARGV.
-  local data = verbs[verb](unpack(ARGV, FIRST, math.min(#ARGV, FIRST + 5)))
+  if earlier ~= nil then
+    return {'again', replay(earlier)}
+  end
+  -- No verb has more than seven arguments of its own. Those of a list are read from ARGV.
+  local data = verbs[verb](unpack(ARGV, FIRST, math.min(#ARGV, FIRST + 6)))
   remember(data)
   return {'done', data}
 end

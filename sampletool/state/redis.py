@@ -35,7 +35,7 @@ from .store_url import invalid_store, shown_url, take_store_name
 
 T = TypeVar("T")
 
-_SCHEMA = 2
+_SCHEMA = 3
 
 _DEFAULT_PREFIX = "{sampletool}"
 """The beginning of all keys. A store with a name of its own has that in the braces, too.
@@ -235,7 +235,14 @@ class RedisStore(Store):
             sent += _flatten(argument)
         texts = ["" if argument is None else argument for argument in sent]
 
-        kind, *facts = self._ask(lambda: self._script([self._prefix], texts), request)
+        def run() -> Reply:
+            return self._to_reply(self._script([self._prefix], texts), write)
+
+        return self._ask(run, request)
+
+    def _to_reply(self, returned: list[Any], write: Write | None) -> Reply:
+        """Return the reply that the script has returned, or raise the error of a refusal."""
+        kind, *facts = returned
         if kind == "done":
             return Reply(facts[0])
         if kind == "again":

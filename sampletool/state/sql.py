@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from . import sql_verbs
-from .protocol import Health
+from .protocol import Fence, Health
 from .retry_policy import RetryPolicy
 from .sql_verbs import Session
 from .store import Reply, Store, Write
@@ -41,6 +41,15 @@ class ServerDescription:
     server: str
     problems: list[str]
     settings: dict[str, str]
+
+    def to_health(self, server_ms: float) -> Health:
+        """Return the state of the server. `server_ms` is what its clock has just shown."""
+        return Health(
+            server=self.server,
+            problems=self.problems,
+            clock_skew_ms=round(server_ms - time.time() * 1000),
+            settings=self.settings,
+        )
 
 
 class SqlStore(Store):
@@ -90,10 +99,13 @@ class SqlStore(Store):
         def body(db: Session) -> Reply:
             if write.key is not None:
                 db.lock_name(write.key)
-            sql_verbs.check_fence(db, write.once.fence)
             remembered = _find_result(db, write)
+            # If this very claim has made the write, its result counts, although the claim may have
+            # ended since. The first reply was lost, and the driver or the caller asks again.
+            if remembered is None or not remembered.is_by_claim(write.once.fence):
+                sql_verbs.check_fence(db, write.once.fence)
             if remembered is not None:
-                return remembered
+                return remembered.replay(write)
             data = self._call(db, write.verb, write.arguments)
             if write.key is not None:
                 _remember(db, write, data)
@@ -109,38 +121,60 @@ class SqlStore(Store):
         """Return the state of the server or the file."""
         description = self.describe()
         ((server_ms,),) = self.look(lambda db: db.rows(f"SELECT {db.now}"))
-        return Health(
-            server=description.server,
-            problems=description.problems,
-            clock_skew_ms=round(server_ms - time.time() * 1000),
-            settings=description.settings,
-        )
+        return description.to_health(server_ms)
 
     def _call(self, db: Session, verb: str, arguments: dict[str, Any]) -> Any:
         function = getattr(sql_verbs, verb)
         return function(db, *arguments.values())
 
 
-def _find_result(db: Session, write: Write) -> Reply | None:
-    """Return the result of an earlier write with the same key, or None if there is none.
+@dataclass(frozen=True)
+class _RememberedWrite:
+    """An earlier write with the same key."""
 
-    Raise IdempotencyKeyReused if that write had other arguments.
-    """
+    fingerprint: str
+    result: str
+    """The data of its reply, as JSON."""
+
+    generation: int | None
+    """The generation of the claim that made a fenced write. None without a fence."""
+
+    def is_by_claim(self, fence: Fence | None) -> bool:
+        """Return whether this claim made the write. The key names the task already."""
+        return fence is not None and fence.generation == self.generation
+
+    def replay(self, write: Write) -> Reply:
+        """Return the result. Raise IdempotencyKeyReused if a repetition has other arguments.
+
+        A claim with another generation is a new execution of the task. It need not agree with the
+        earlier one: what an agent writes, for example, differs each time.
+        """
+        fence = write.once.fence
+        must_agree = fence is None or self.is_by_claim(fence)
+        if must_agree and self.fingerprint != write.fingerprint:
+            raise write.key_reused_error()
+        return Reply(decode(self.result), is_replayed=True)
+
+
+def _find_result(db: Session, write: Write) -> _RememberedWrite | None:
+    """Return an earlier write with the same key, or None if there is none."""
     if write.key is None:
         return None
     found = db.rows(
         f"""
-        SELECT digest, answer FROM tool_once
+        SELECT digest, answer, generation FROM tool_once
         WHERE key = :key AND {sql_verbs.has_not_expired(db)}
         """,
         key=write.key,
     )
     if not found:
         return None
-    ((remembered_fingerprint, result),) = found
-    if remembered_fingerprint != write.fingerprint:
-        raise write.key_reused_error()
-    return Reply(decode(result), is_replayed=True)
+    ((remembered_fingerprint, result, generation),) = found
+    return _RememberedWrite(
+        fingerprint=remembered_fingerprint,
+        result=result,
+        generation=generation,
+    )
 
 
 def _remember(db: Session, write: Write, data: Any) -> None:
@@ -151,19 +185,21 @@ def _remember(db: Session, write: Write, data: Any) -> None:
     fence = write.once.fence
     db.rows(
         f"""
-        INSERT INTO tool_once (key, digest, answer, expires_at, task)
+        INSERT INTO tool_once (key, digest, answer, expires_at, task, generation)
         VALUES (
             :key, :fingerprint, :result,
-            {db.now} + CAST(:lifetime AS bigint), CAST(:task AS text)
+            {db.now} + CAST(:lifetime AS bigint), CAST(:task AS text), :generation
         )
         ON CONFLICT (key) DO UPDATE SET
-            digest = excluded.digest, answer = excluded.answer, expires_at = excluded.expires_at
+            digest = excluded.digest, answer = excluded.answer,
+            expires_at = excluded.expires_at, generation = excluded.generation
         """,
         key=write.key,
         fingerprint=write.fingerprint,
         result=json.dumps(data),
         lifetime=write.key_lifetime_ms,
         task=None if fence is None else fence.task,
+        generation=None if fence is None else fence.generation,
     )
     db.rows(
         f"""

@@ -15,6 +15,15 @@ from .protocol import MAX_INTEGER, Fence
 
 _IS_LAST_ATTEMPT = "max_attempts > 0 AND attempts >= max_attempts"
 
+_HOLDS_CLAIM = """
+    (status IN ('claimed', 'expired') OR (status = 'failed' AND claimed_by IS NOT NULL))
+"""
+"""The condition that the last claim of a task has not ended by finishing or releasing the task.
+
+A task that failed because its last lease expired is still named after its worker, and can be
+finished late.
+"""
+
 _CURRENT_STATUS = f"""
     CASE
         WHEN status <> 'claimed' OR due_at > now THEN status
@@ -114,6 +123,27 @@ def schema_of_0_2(*, now: str, task_of_key: str) -> str:
         ALTER TABLE tool_once ADD COLUMN task text;
         UPDATE tool_once SET task = {task_of_key} WHERE key LIKE 'task:[%';
         CREATE INDEX tool_once_task ON tool_once (task) WHERE task IS NOT NULL"""
+
+
+def schema_of_0_3() -> str:
+    """Return the statements that lead from version 0.2 to 0.3.
+
+    * The result of a fenced write knows the generation that made it.
+    * The status of a task whose lease has expired is stored, once a claim has noticed that. So an
+      index finds the tasks of each status.
+    * A task has a limit of attempts of its own, a result, and what is known of failed attempts.
+    """
+    return """
+        ALTER TABLE tool_once ADD COLUMN generation bigint;
+        ALTER TABLE tool_tasks ADD COLUMN request text;
+        ALTER TABLE tool_tasks ADD COLUMN own_max_attempts bigint;
+        ALTER TABLE tool_tasks ADD COLUMN result text;
+        ALTER TABLE tool_tasks ADD COLUMN exit_codes text;
+        ALTER TABLE tool_tasks ADD COLUMN failure_tail text;
+        UPDATE tool_tasks SET status = 'failed' WHERE status = 'claimed' AND due_at IS NULL;
+        UPDATE tool_tasks SET status = 'expired' WHERE status = 'claimed' AND due_at = 0;
+        CREATE INDEX tool_tasks_of_status ON tool_tasks (status, position);
+        CREATE INDEX tool_tasks_of_queue ON tool_tasks (queue, status, position)"""
 
 
 # Counters
@@ -320,11 +350,17 @@ def task_claim(
     lease_ms: int,
     count: int,
     max_attempts: int,
+    request_id: str,
+    is_repetition: int,
     finish: list[Fence],
 ) -> list[tuple[Any, ...]]:
     """See Store.task_claim."""
     for claim in finish:
         task_finish(db, claim.task, claim.generation)
+    if is_repetition:
+        already_claimed = _find_claimed(db, queue, request_id)
+        if already_claimed:
+            return already_claimed
     _free_expired(db, queue)
     oldest = db.rows(
         f"""
@@ -342,10 +378,11 @@ def task_claim(
             """
             UPDATE tool_tasks SET
                 status = 'claimed', generation = generation + 1, attempts = attempts + 1,
-                max_attempts = :max_attempts, claimed_by = :worker,
-                claimed_at = :expires_at - :lease, due_at = :expires_at
+                max_attempts = coalesce(own_max_attempts, :max_attempts), claimed_by = :worker,
+                claimed_at = :expires_at - :lease, due_at = :expires_at, request = :request
             WHERE id = :id
             """,
+            request=request_id,
             max_attempts=max_attempts,
             worker=worker,
             lease=lease_ms,
@@ -354,6 +391,20 @@ def task_claim(
         )
         claimed.append((task_id, generation, body, attempts, expires_at))
     return claimed
+
+
+def _find_claimed(db: Session, queue: str, request_id: str) -> list[tuple[Any, ...]]:
+    """Return the tasks that this request has claimed, and that it still holds."""
+    return db.rows(
+        f"""
+        SELECT id, generation, body, attempts, due_at FROM tool_tasks
+        WHERE queue = :queue AND due_at > (SELECT {db.now})
+            AND status = 'claimed' AND request = :request
+        ORDER BY position
+        """,
+        queue=queue,
+        request=request_id,
+    )
 
 
 def _free_expired(db: Session, queue: str) -> None:
@@ -365,6 +416,11 @@ def _free_expired(db: Session, queue: str) -> None:
     db.rows(
         f"""
         UPDATE tool_tasks SET
+            status = CASE
+                WHEN {has_failed} THEN 'failed'
+                WHEN status = 'claimed' THEN 'expired'
+                ELSE status
+            END,
             ended_at = CASE WHEN {has_failed} THEN due_at END,
             due_at = CASE WHEN {has_failed} THEN NULL ELSE 0 END
         WHERE position IN (
@@ -379,7 +435,7 @@ def _free_expired(db: Session, queue: str) -> None:
 
 def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
     """See Store.task_renew. Return when the lease expires."""
-    found = lock_claim(db, Fence(task, generation), "claimed")
+    found = lock_claim(db, Fence(task, generation))
     if found.status != "claimed":
         raise LeaseLost(task, generation, generation, found.status)
     expires_at = found.now + lease_ms
@@ -396,7 +452,7 @@ def task_finish(db: Session, task: str, generation: int) -> str:
     changes = f"status = 'done', due_at = NULL, ended_at = {db.now}"
     if _end_claim(db, Fence(task, generation), changes):
         return "updated"
-    lock_claim(db, Fence(task, generation), "done")
+    _require_ended(db, Fence(task, generation), "done")
     return "unchanged"
 
 
@@ -411,7 +467,7 @@ def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
     """
     if _end_claim(db, Fence(task, generation), changes, delay_ms):
         return "updated"
-    lock_claim(db, Fence(task, generation), "free", "failed")
+    _require_ended(db, Fence(task, generation), "free", "failed")
     return "unchanged"
 
 
@@ -419,7 +475,7 @@ def _end_claim(db: Session, claim: Fence, changes: str, delay_ms: int = 0) -> bo
     """Make these changes to the task if the claim is current. Return whether it was."""
     statement = f"""
         UPDATE tool_tasks SET {changes}
-        WHERE id = :id AND generation = :generation AND status = 'claimed'
+        WHERE id = :id AND generation = :generation AND {_HOLDS_CLAIM}
     """
     values = {"id": claim.task, "generation": claim.generation, "delay": delay_ms}
     return db.execute_each(statement, [values]) == [1]
@@ -523,12 +579,23 @@ def task_list(
     )
 
 
+READ_FROM_EMPTY_STORE: dict[str, Any] = {
+    "counter_get": 0,
+    "counter_list": [],
+    "state_get": [],
+    "state_list": [],
+    "task_left": 0,
+    "task_list": [],
+}
+"""What each reading verb returns for a store without tables."""
+
+
 class LockedTask(NamedTuple):
     """A task that no other transaction can change until this one ends."""
 
     generation: int
-    stored_status: str
-    """The status in the table, where an expired claim is still `claimed`."""
+    holds_claim: bool
+    """Whether its last claim was neither finished nor released."""
 
     status: str
     """The status at the time `now`."""
@@ -544,32 +611,44 @@ def lock_task(db: Session, task: str) -> LockedTask:
         db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.for_update}", id=task)
     found = db.rows(
         f"""
-        {_clock(db)} SELECT generation, status, {_CURRENT_STATUS}, now
+        {_clock(db)} SELECT generation, {_HOLDS_CLAIM}, {_CURRENT_STATUS}, now
         FROM tool_tasks, clock WHERE id = :id
         """,
         id=task,
     )
     if not found:
         raise TaskNotFound(task=task)
-    ((generation, stored_status, status, now),) = found
-    return LockedTask(generation=generation, stored_status=stored_status, status=status, now=now)
+    ((generation, holds_claim, status, now),) = found
+    return LockedTask(
+        generation=generation,
+        holds_claim=bool(holds_claim),
+        status=status,
+        now=now,
+    )
 
 
-def lock_claim(db: Session, claim: Fence, *allowed_statuses: str) -> LockedTask:
-    """Lock the task of a claim.
+def lock_claim(db: Session, claim: Fence) -> LockedTask:
+    """Lock the task of a claim. Raise LeaseLost if the claim is not current.
 
-    Raise LeaseLost if the task is at another generation, or if its stored status is not allowed.
+    The lease of a current claim may have expired, as long as no other worker has the task.
     """
     found = lock_task(db, claim.task)
-    if found.generation != claim.generation or found.stored_status not in allowed_statuses:
+    if found.generation != claim.generation or not found.holds_claim:
         raise LeaseLost(claim.task, claim.generation, found.generation, found.status)
     return found
+
+
+def _require_ended(db: Session, claim: Fence, *statuses: str) -> None:
+    """Raise LeaseLost unless this claim has ended, and has left its task in one of the statuses."""
+    found = lock_task(db, claim.task)
+    if found.generation != claim.generation or found.status not in statuses:
+        raise LeaseLost(claim.task, claim.generation, found.generation, found.status)
 
 
 def check_fence(db: Session, fence: Fence | None) -> None:
     """Raise LeaseLost if the claim of a fenced write is no longer current."""
     if fence is not None:
-        lock_claim(db, fence, "claimed")
+        lock_claim(db, fence)
 
 
 def has_not_expired(db: Session) -> str:

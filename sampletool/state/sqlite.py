@@ -28,7 +28,7 @@ from ..kit.safety.errors import UnsafePath
 from .errors import StateTooNew
 from .retry_policy import RetryPolicy
 from .sql import ServerDescription, SqlStore, T
-from .sql_verbs import Session, schema_of_0_1, schema_of_0_2
+from .sql_verbs import Session, schema_of_0_1, schema_of_0_2, schema_of_0_3
 from .store import Write
 
 _NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
@@ -36,6 +36,7 @@ _NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
 SCHEMA_STEPS = (
     schema_of_0_1(text="text", serial="integer PRIMARY KEY AUTOINCREMENT"),
     schema_of_0_2(now=_NOW, task_of_key="json_extract(substr(key, 6), '$[0]')"),
+    schema_of_0_3(),
 )
 """The steps that lead from an empty file to the schema. Only append to them.
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from ..kit.contract.errors import KeyNotFound
 from ..kit.contract.response import Effect
 from ..kit.program import PROGRAM
-from .errors import IdempotencyKeyReused
+from .errors import FencedWriteRepeated, IdempotencyKeyReused
 from .protocol import (
     KEY_LIFETIME_MS,
     MAX_INTEGER,
@@ -86,10 +86,12 @@ class Write:
 
     def key_reused_error(self) -> IdempotencyKeyReused:
         """Return the error for a key that was already used with different arguments."""
-        key = self.once.key
-        if key is None:
-            key = self.describe()
-        return IdempotencyKeyReused(key=key)
+        fence = self.once.fence
+        if self.once.key is None and fence is not None:
+            # Nobody has given a key: the fence implies it.
+            claim = f"{fence.task}:{fence.generation}"
+            return FencedWriteRepeated(claim=claim, change=self.describe())
+        return IdempotencyKeyReused(key=self.once.key)
 
 
 class Reply(NamedTuple):
@@ -239,6 +241,8 @@ class Store(ABC):
         once: Once = UNCONDITIONAL,
         is_named: bool = True,
         finish: Sequence[Fence] = (),
+        request_id: str = "",
+        is_repetition: bool = False,
     ) -> Claim:
         """Claim up to `count` tasks: the oldest ones that are free, or whose lease has expired.
 
@@ -253,6 +257,10 @@ class Store(ABC):
 
         If the caller has chosen the name of the worker (`is_named`), a repetition with the same key
         must have the same name.
+
+        A worker that does not know whether its claim has succeeded sends the same `request_id`
+        again, and says that it is a repetition. It gets the tasks that the first request has
+        claimed, if it still holds them. This costs less than an idempotency key.
         """
         for claim in finish:
             check_arguments({"task": claim.task, "generation": claim.generation})
@@ -262,6 +270,8 @@ class Store(ABC):
             "lease": lease_ms,
             "count": count,
             "max_attempts": max_attempts,
+            "request": request_id,
+            "repetition": int(is_repetition),
             "finish": list(finish),
         }
         compared = [lease_ms, count, max_attempts, *finish]

@@ -23,8 +23,8 @@ A row of an index of PostgreSQL has at most 2,700 bytes.
 _LAST_MOMENT_MS = 253_402_300_799_999
 """The end of the year 9999, in milliseconds since 1970. Python cannot represent later times."""
 
-_MAY_BE_EMPTY = ("cursor", "prefix")
-"""The texts that select everything if they are empty."""
+_MAY_BE_EMPTY = ("cursor", "prefix", "request")
+"""The texts that may be empty. An empty cursor or prefix selects everything."""
 
 # ASCII, so that NUL, lone surrogates and emoji survive in every backend.
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, ensure_ascii=True)

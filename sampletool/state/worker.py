@@ -11,8 +11,8 @@ before. No request to the store takes longer than half of the margin. All times 
 also runs while the machine is suspended, because leases expire then, too. What a paused worker
 still writes is refused by the store, if it writes with its fence.
 
-**A lost reply loses no task.** The worker claims with a random idempotency key. If the reply is
-lost, it claims with the same key again, and gets the same tasks.
+**A lost reply loses no task.** Each claim has a random id. If its reply is lost, the worker sends
+the same claim again, and gets the tasks that it has claimed already.
 """
 
 import os
@@ -41,7 +41,7 @@ from ..kit.safety.orphans import end_orphans
 from ..kit.safety.private_directory import private_directory
 from .connect import connect_for_cleanup, connect_for_command
 from .errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
-from .protocol import Claim, Claimed, Fence, Once
+from .protocol import Claim, Claimed, Fence
 from .report import FailedAttempt, WorkReport
 from .retry_policy import DEFAULT_WAIT_SECONDS
 from .values import encode
@@ -108,7 +108,9 @@ class _EndedCommand:
 class _ClaimRequest:
     """A claim that was sent to the store. It is repeated unchanged until a reply arrives."""
 
-    key: str
+    id: str
+    """A random text. If the reply is lost, the request is sent again with the same id."""
+
     count: int
     finishing: _EndedCommand | None
     """A command that has succeeded, and whose task is finished in the same step."""
@@ -296,16 +298,17 @@ class Worker:
         If the reply to an earlier claim is missing, repeat that claim instead.
         """
         request = self._pending_claim
+        is_repetition = request is not None
         if request is None:
             request = _ClaimRequest(
-                key=f"claim-{secrets.token_hex(16)}",
+                id=secrets.token_hex(16),
                 count=self.options.jobs - len(self.running),
                 finishing=finishing,
                 requested_at=boot_seconds(),
             )
             self._pending_claim = request
         try:
-            claim = self._claim(request)
+            claim = self._claim(request, is_repetition=is_repetition)
         except (LeaseLost, TaskNotFound):
             # This is a reply: the task could not be finished, so nothing was claimed.
             self._pending_claim = None
@@ -315,9 +318,9 @@ class Worker:
         self._pending_claim = None
         if request.finishing is not None:
             self._settle(request.finishing, is_lost=False)
-        self._start_all(request, claim)
+        self._start_all(request, claim.tasks)
 
-    def _claim(self, request: _ClaimRequest) -> Claim:
+    def _claim(self, request: _ClaimRequest, *, is_repetition: bool) -> Claim:
         return self.store.task_claim(
             self.options.queue,
             self.context.session_id,
@@ -325,15 +328,16 @@ class Worker:
             count=request.count,
             max_attempts=self.options.max_attempts,
             finish=request.finish,
-            once=Once(request.key),
+            request_id=request.id,
+            is_repetition=is_repetition,
         )
 
-    def _start_all(self, request: _ClaimRequest, claim: Claim) -> None:
-        """Start a command for each task that was claimed."""
+    def _start_all(self, request: _ClaimRequest, tasks: list[Claimed]) -> None:
+        """Start a command for each of these tasks, which the request has claimed."""
         # Add them all before the first one is started. If a signal arrives in between, they are all
         # given back.
         new_commands = []
-        for task in claim.tasks:
+        for task in tasks:
             command = _RunningCommand(
                 task=task,
                 body_file=self._scratch / f"{secrets.token_hex(8)}.json",
@@ -343,12 +347,11 @@ class Worker:
             self.running[command.name] = command
             if 0 < self.options.max_attempts <= task.attempts:
                 self.last_tries.add(task.id)
-        if any(task.generation > 1 for task in claim.tasks):
+        if any(task.generation > 1 for task in tasks):
             # An earlier worker may have been killed while its command runs.
             self.end_orphans()
-        if claim.replayed:
-            # The reply was lost for a while, and the leases may have expired meanwhile.
-            self._end_commands_in_time()
+        # If the reply was lost for a while, the leases may have expired meanwhile.
+        self._end_commands_in_time()
         for command in new_commands:
             if command.name in self.running:
                 self._start(command)

@@ -181,7 +181,9 @@ def test_each_setting_of_postgres_that_loses_writes_is_a_problem(name: str, monk
     def rows(statement: str) -> list[tuple[str, str]]:
         return [(known, value) for known, value in settings.items() if f"'{known}'" in statement]
 
-    monkeypatch.setattr(store, "look", lambda body: body(SimpleNamespace(rows=rows)))
+    session = SimpleNamespace(rows=rows)
+    monkeypatch.setattr(store, "look", lambda body: body(session))
+    monkeypatch.setattr(store, "_send", lambda request, body, tables: body(session))
 
     assert store.describe().problems == [f"{name} is off"]
 
@@ -286,7 +288,8 @@ def test_each_refusal_of_the_script_carries_its_facts(code: str, monkeypatch: py
     store: Any = open_store("redis://h", None, make_policy())
     facts, said = _REFUSED[code]
     monkeypatch.setattr(store, "_check_server_once", lambda: None)
-    monkeypatch.setattr(store, "_ask", lambda ask, request: [code, *facts])
+    monkeypatch.setattr(store, "_ask", lambda ask, request: ask())
+    monkeypatch.setattr(store, "_script", lambda keys, arguments: [code, *facts])
 
     with pytest.raises(ToolError, match=re.escape(said)) as refused:
         store.counter_add("c", 1)

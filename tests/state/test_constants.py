@@ -64,7 +64,7 @@ REDIS = (
     Constant("redis._LOOK_SECONDS", 0.05, "more: Ctrl-C is noticed late"),
     Constant("redis._MAX_TASKS_AT_ONCE", 1_000, "more: one script keeps the server from everybody else"),
     Constant("redis._SOCKET_SECONDS", 3600.0, "less: the driver gives up, and not the deadline"),
-    Constant("redis._SCHEMA", 2, "less: an older version writes what this one cannot read"),
+    Constant("redis._SCHEMA", 3, "less: an older version writes what this one cannot read"),
 )
 
 _PAGE = "more: one response is too large; less: callers need many calls"

@@ -1,11 +1,10 @@
 """What goes wrong outside: workers killed and paused, connections cut, servers killed, paused, missing, or unsafe."""
 
-import secrets
 import signal
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from math import inf
@@ -27,9 +26,8 @@ from sampletool.state.protocol import Claimed, Fence, NewTask, Once
 from sampletool.state.sqlite import SCHEMA_STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import SqliteStore
 from sampletool.state.store import Store
-from tests.state.conftest import valkey_url
+from tests.state.conftest import ThroughProxy, valkey_url
 from tests.state.support.outcomes import outcome
-from tests.state.support.proxy import CuttingProxy
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
@@ -203,83 +201,39 @@ class Remembered:
 # Connections
 
 
-@pytest.fixture(params=["postgres", "valkey"])
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def through_proxy(
-    make_backend: Callable[[str], SharedBackend], kind: str
-) -> Iterator[Callable[..., tuple[Store, Store, CuttingProxy]]]:
-    """A store whose connection is cut at its write, the same without the fault, and the proxy between."""
-    directory = Path("/tmp") / f"tt-{secrets.token_hex(4)}"
-    directory.mkdir(mode=0o700)
-    opened: list[CuttingProxy | Store] = []
-
-    def open_with_a_fault(*, after_the_server_answered: bool) -> tuple[Store, Store, CuttingProxy]:
-        backend = make_backend(kind)
-        direct = backend.open()
-        direct.counter_add("warm", 1)
-        if kind == "postgres":
-            host = backend.url.partition("host=")[2].partition("&")[0]
-            target, path = f"{host.replace('%2F', '/')}/.s.PGSQL.5432", directory / ".s.PGSQL.5432"
-            url = backend.url.replace(host, quote(str(directory), safe=""))
-            marker = b"COMMIT" if after_the_server_answered else b"INSERT INTO tool_counters"
-        else:
-            target, path = backend.url.removeprefix("unix://").partition("?")[0], directory / "v.sock"
-            url = backend.url.replace(target, str(path))
-            marker = b"counter_add"
-        proxy = CuttingProxy(path, target, marker, after_the_server_answered=after_the_server_answered)
-        store = open_store(url, None, make_policy())
-        opened.extend([proxy, store])
-        store.counter_get("warm")
-        proxy.is_armed = True
-        return store, direct, proxy
-
-    yield open_with_a_fault
-    for thing in reversed(opened):
-        thing.close()
-    for path in directory.iterdir():
-        path.unlink()
-    directory.rmdir()
-
-
 def test_a_lost_answer_is_asked_for_again_with_the_key(
-    through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]],
+    through_proxy: ThroughProxy,
 ) -> None:
-    store, direct, proxy = through_proxy(after_the_server_answered=True)
+    store, direct, proxy = through_proxy("cut reply")
 
     added = outcome(lambda: store.counter_add("hits", 1, Once("k"))._asdict())
 
-    assert proxy.has_cut
+    assert proxy.struck.is_set()
     assert added == {"value": 1, "effect": "created", "replayed": True}
     assert direct.counter_get("hits") == 1
 
 
 def test_without_a_key_a_lost_answer_is_reported_and_nothing_is_repeated(
-    through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]],
+    through_proxy: ThroughProxy,
 ) -> None:
-    store, direct, proxy = through_proxy(after_the_server_answered=True)
+    store, direct, proxy = through_proxy("cut reply")
 
     with pytest.raises(StoreUnavailable) as unknown:
         store.counter_add("hits", 1)
 
-    assert proxy.has_cut
+    assert proxy.struck.is_set()
     assert unknown.value.context["outcome"] == "unknown"
     assert not unknown.value.describe()["retryable"]
     assert direct.counter_get("hits") == 1
 
 
-def test_what_was_cut_before_the_server_could_do_it_is_done_once(
-    through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]], kind: str
-) -> None:
+def test_what_was_cut_before_the_server_could_do_it_is_done_once(through_proxy: ThroughProxy, kind: str) -> None:
     """PostgreSQL has not committed, which is certain; of Redis nobody can tell, so there it takes a key."""
-    store, direct, proxy = through_proxy(after_the_server_answered=False)
+    store, direct, proxy = through_proxy("cut request")
 
     added = store.counter_add("hits", 1, Once("k") if kind == "valkey" else Once())
 
-    assert proxy.has_cut
+    assert proxy.struck.is_set()
     assert (added.value, added.replayed) == (1, False)
     assert direct.counter_get("hits") == 1
 
@@ -464,7 +418,7 @@ def test_version_0_1_refuses_a_redis_store_that_this_one_has_used(
     url = valkey_url(server_of("valkey"), worker_id)
     with redis.Redis.from_url(url) as client:
         client.set("{sampletool}:schema", 1)
-        for rehearse, schema in ((True, b"1"), (False, b"2")):
+        for rehearse, schema in ((True, b"1"), (False, b"3")):
             store = open_store(url, None, make_policy(dry_run=rehearse))
             store.counter_add("hits", 1)
             assert client.get("{sampletool}:schema") == schema

@@ -1,12 +1,13 @@
 """Set a value: always, only over the version that was read, or only if there is none."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ....kit.contract.errors import VersionConflict
+from ....kit.contract.errors import KeyNotFound, VersionConflict
 from ....kit.global_options import AllowEmptyOption, DryRunOption
-from ...protocol import Once
+from ...protocol import Once, Written
+from ...store import Store
 from .. import _store
 from .._values import parse_value, read_input
 
@@ -18,6 +19,18 @@ spec = _store.changes(
     idempotent=False,
     destroys="The value that the key had. With --if-version, only one that you have read.",
 )
+
+
+def _first_value(opened: Store, key: str, written: Written) -> Any:
+    """Return the value of an earlier write that was replayed: it can differ from this command's.
+
+    Return None if it has been replaced or removed since.
+    """
+    try:
+        found = opened.state_get(key)
+    except KeyNotFound:
+        return None
+    return found.value if found.version == written.version else None
 
 
 def command(
@@ -52,7 +65,8 @@ def command(
     else:
         text = value
     parsed = text if as_text else parse_value(text, ctx.obj)
-    written = _store.connect(ctx, store).state_set(
+    opened = _store.connect(ctx, store)
+    written = opened.state_set(
         key,
         parsed,
         if_version=if_version,
@@ -63,6 +77,6 @@ def command(
         key=key,
         version=written.version,
         effect=written.effect,
-        value=parsed,
+        value=_first_value(opened, key, written) if written.replayed else parsed,
         replayed=written.replayed,
     )

@@ -118,6 +118,9 @@ def _parse_line(line: str) -> NewTask:
 
 def _show(added: Added, tasks: list[NewTask], *, is_forecast: bool) -> list[AddedTask]:
     """Return what happened to each task. A forecast does not show random ids: they will differ."""
+    if added.replayed:
+        # These are the tasks of the earlier command, which can be others.
+        return [AddedTask(effect=effect, id=task_id) for task_id, effect in added.effects]
     shown = []
     for task, (task_id, effect) in zip(tasks, added.effects, strict=True):
         shown_id = task.id if is_forecast else task_id
@@ -161,8 +164,7 @@ def command(
     tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj)
     once = Once(idempotency_key, fence)
     added = _store.connect(ctx, store).task_add(queue, tasks, once, delay_ms=delay)
-    is_forecast = dry_run and not added.replayed
-    shown = _show(added, tasks, is_forecast=is_forecast)
+    shown = _show(added, tasks, is_forecast=dry_run)
     has_created = any(task.effect == "created" for task in shown)
     return AddedTasks(
         queue=queue,
