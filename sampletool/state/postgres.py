@@ -178,7 +178,7 @@ class Link(psycopg.Connection[Any]):
 
 
 _Tables = Literal["created", "required", "optional"]
-"""What happens if a database has no tables: they are created, or _NoTables is raised, or nothing."""
+"""What happens if a database has no tables: create them, raise _NoTables, or do without them."""
 
 
 class _NoTables(Exception):
@@ -264,9 +264,10 @@ class PostgresStore(SqlStore):
             link = self._connected(give_up_at + 2 * _GRACE_SECONDS)
             if tables != "optional" and not self._has_schema:
                 self._prepare(link, may_create=tables == "created")
-            self._begin(link)
-            if tables != "optional":
-                self._check_version(link)
+            if tables == "optional":
+                self._begin(link)
+            else:
+                self._begin_if_not_newer(link)
             result = body(link)
             if not self._policy.dry_run:
                 is_commit_sent = True
@@ -307,8 +308,8 @@ class PostgresStore(SqlStore):
 
         return connect_in_thread(connect, self._watch, Link.close)
 
-    def _begin(self, link: Link) -> None:
-        """Start a transaction with time limits. One message is one round trip."""
+    def _begin(self, link: Link, *more_statements: str) -> psycopg.Cursor[Any]:
+        """Start a transaction with time limits. All of it is one message, so one round trip."""
         lock_seconds = self._policy.seconds_from_now()
         statement_seconds = self._policy.seconds_from_now(self._policy.min_server_seconds)
         lock_ms = max(1, round(lock_seconds * 1000))
@@ -322,14 +323,19 @@ class PostgresStore(SqlStore):
         ]
         if self._schema_name is not None:
             statements.append(f'SET LOCAL search_path = "{self._schema_name}"')
-        link.execute(";".join(statements).encode())
+        statements += more_statements
+        return link.execute(";".join(statements).encode())
 
-    def _check_version(self, link: Link) -> None:
-        """Raise StateTooNew if another client has upgraded the tables since this one connected.
+    def _begin_if_not_newer(self, link: Link) -> None:
+        """Start a transaction. Raise StateTooNew if a newer client has upgraded the tables.
 
         Reading the version also locks it until the transaction ends: an upgrade waits for that.
         """
-        ((version,),) = link.rows("SELECT version FROM tool_store")
+        cursor = self._begin(link, "SELECT version FROM tool_store")
+        # Each statement has a result. That of the last one is the version.
+        while cursor.nextset():
+            continue
+        ((version,),) = cursor.fetchall()
         self._refuse_newer(version)
 
     def _prepare(self, link: Link, *, may_create: bool) -> None:

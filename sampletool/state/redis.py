@@ -162,8 +162,10 @@ class RedisStore(Store):
         # The server read its clock at some moment between question and answer: take the middle.
         own_time = (asked_at + time.time()) / 2
         info = self._read_info()
-        with suppress(exceptions.RedisError, ToolError):
-            info = {**info, **self._ask(lambda: self._client.config_get("appendfsync"))}
+        if info:
+            # Only an administrator may run CONFIG.
+            with suppress(errors.StoreForbidden):
+                info = {**info, **self._ask(lambda: self._client.config_get("appendfsync"))}
         server = "Redis or Valkey"
         if "valkey_version" in info:
             server = f"Valkey {info['valkey_version']}"
