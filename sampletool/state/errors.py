@@ -38,6 +38,14 @@ class TaskNotFailed(ToolError):
     advice = "To repeat the work, add a new task: `{PROGRAM} task add QUEUE BODY`."
 
 
+class TaskEnded(ToolError):
+    """A task that is done or failed cannot be cancelled."""
+
+    code, exit_status = "TASK_ENDED", ExitStatus.CONFLICT
+    sentence = 'Cannot cancel task "{task}": its status is {status}.'
+    advice = "To remove tasks that have ended, run `{PROGRAM} task clean`."
+
+
 class LeaseLost(ToolError):
     """The claim is no longer current. Another worker may have claimed the task."""
 

@@ -31,6 +31,8 @@ _READING_VERBS = (
     "state_list",
     "task_list",
     "task_left",
+    "task_show",
+    "task_stats",
     "health",
 )
 

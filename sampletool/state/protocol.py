@@ -137,7 +137,7 @@ class Claim(NamedTuple):
     replayed: bool = False
 
 
-Status = Literal["free", "claimed", "expired", "done", "failed"]
+Status = Literal["free", "claimed", "expired", "done", "failed", "cancelled"]
 """The status of a task.
 
 An expired task is claimed, but its lease has expired. A failed one has used up its attempts.
@@ -162,6 +162,45 @@ class TaskState:
 
     position: int
     """The place of the task in the order in which tasks were added."""
+
+
+@dataclass(frozen=True)
+class TaskDetails:
+    """A task with its result, and with what is known of its failed attempts."""
+
+    task: TaskState
+    max_attempts: int
+    """The limit that counts for the last claim. 0 means that there is none."""
+
+    result: Annotated[Any, UNTRUSTED]
+    """What `task_finish` has stored. None if it has stored nothing."""
+
+    exit_codes: list[int]
+    """The exit codes of failed attempts, the oldest first: the last ones, if there are many."""
+
+    failure_tail: Annotated[str | None, UNTRUSTED]
+    """The end of the output of the last failed attempt. None if no worker has reported one."""
+
+
+@dataclass(frozen=True)
+class QueueStats:
+    """How many tasks of a queue have each status."""
+
+    queue: str
+    free: int = 0
+    claimed: int = 0
+    expired: int = 0
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """How an attempt at a task failed: what a worker reports when it gives the task back."""
+
+    exit_code: int
+    tail: str
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,10 @@
 --   later:QUEUE          the ids that are delayed, by the end of their delay
 --   leased:QUEUE         the ids that are claimed, by the end of their lease
 --   expired:QUEUE        the same as `free`, in a store that version 0.1 has written
+--   queues               the names of queues, a set
+--   status:STATUS        the ids of tasks with a status, by position: of all queues
+--   status:STATUS:QUEUE  the same of one queue
+--   migrated             how far a store of version 0.2 has got these sets: a position, or `done`
 --   once:KEY             a hash with the result of a write that must not happen twice
 --   fenced:ID            the keys of the fenced writes of a task
 --
@@ -39,6 +43,9 @@ local MAX_LOOKED_AT = 500
 
 -- How many values one call removes in passing.
 local MAX_SWEPT = 20
+
+-- How many exit codes of failed attempts a task keeps.
+local MAX_EXIT_CODES = 20
 
 -- The size of one page of a list.
 local MAX_PAGE_BYTES = 1000000
@@ -77,7 +84,8 @@ end
 -- has expired, and its status at this moment.
 local function load(id)
   local names = {'queue', 'body', 'status', 'generation', 'attempts', 'max', 'by', 'at', 'due',
-    'position', 'ended', 'request'}
+    'position', 'ended', 'request', 'own_max', 'result', 'exits', 'tail',
+    'shown'}
   local values = redis.call('HMGET', key('task', id), unpack(names))
   if not values[1] then
     refuse('TASK_NOT_FOUND', id)
@@ -120,6 +128,24 @@ local function load_finishable(id, generation)
   return task
 end
 
+-- List a task under this status. It stays `claimed` there until a claim notices that its lease has
+-- expired.
+local function show_as(task, status)
+  if task.shown == status then
+    return
+  end
+  if task.shown ~= '' then
+    write('ZREM', key('status', task.shown), task.id)
+    write('ZREM', key('status', task.shown, task.queue), task.id)
+  end
+  if status ~= '' then
+    write('ZADD', key('status', status), task.position, task.id)
+    write('ZADD', key('status', status, task.queue), task.position, task.id)
+    write('HSET', key('task', task.id), 'shown', status)
+  end
+  task.shown = status
+end
+
 -- Let a task be claimed from this time on.
 local function enqueue(queue, id, position, due)
   if due > now then
@@ -148,6 +174,7 @@ local function free_due(queue)
     for _, id in ipairs(find_due(queue, set)) do
       local task = load(id)
       write('ZREM', key(set, queue), id)
+      show_as(task, task.current_status)
       if task.current_status ~= 'failed' then
         write('ZADD', key('free', queue), task.position, id)
       end
@@ -189,9 +216,10 @@ end
 
 -- Return one page of a list: the rows, and the cursor to continue after, which is empty at the end.
 --
--- `names` are up to MAX_LOOKED_AT names of what may be in the list. `show(name)` returns a row (nil
--- if it does not belong into the list), its size, and its cursor.
-local function page(names, limit, show)
+-- `names` are the names of what may be in the list. `show(name)` returns a row (nil if it does not
+-- belong into the list), its size, and its cursor. `next_cursor` is where to continue after all of
+-- these names. By default, there are more names if there are MAX_LOOKED_AT of them.
+local function page(names, limit, show, next_cursor)
   local rows = {}
   local bytes = 0
   local cursor = ''
@@ -205,6 +233,9 @@ local function page(names, limit, show)
     if #rows == tonumber(limit) or bytes > MAX_PAGE_BYTES then
       return {rows, cursor}
     end
+  end
+  if next_cursor then
+    return {rows, next_cursor}
   end
   if #names < MAX_LOOKED_AT then
     cursor = ''
@@ -332,13 +363,14 @@ function verbs.state_unset(name, wanted)
   return {as_text(current), current > 0 and 'deleted' or 'unchanged'}
 end
 
--- The arguments after the queue are id, body, id, body …, delay. They are read from ARGV, because a
--- function of Lua cannot take so many.
+-- The arguments after the queue are id, body, id, body …, delay, max_attempts. They are read from
+-- ARGV, because a function of Lua cannot take so many.
 function verbs.task_add(queue)
-  local delay = tonumber(ARGV[#ARGV])
+  local delay = tonumber(ARGV[#ARGV - 1])
+  local max_attempts = ARGV[#ARGV]
   local rows = {}
   local new_tasks = {}
-  for index = FIRST + 1, #ARGV - 1, 2 do
+  for index = FIRST + 1, #ARGV - 2, 2 do
     local id, body = ARGV[index], ARGV[index + 1]
     local known = redis.call('HMGET', key('task', id), 'queue', 'body')
     if not known[1] then
@@ -351,6 +383,7 @@ function verbs.task_add(queue)
     end
   end
   -- Only now is it certain that all of them can be added.
+  write('SADD', key('queues'), queue)
   for _, task in ipairs(new_tasks) do
     local position = write('INCR', key('position'))
     local due = ''
@@ -358,10 +391,13 @@ function verbs.task_add(queue)
       due = as_text(now + delay)
     end
     write('HSET', key('task', task.id), 'queue', queue, 'body', task.body, 'status', 'free',
-      'generation', '0', 'attempts', '0', 'max', '0', 'due', due, 'position', position)
+      'generation', '0', 'attempts', '0', 'max', '0', 'own_max', max_attempts, 'due', due,
+      'position', position, 'shown', 'free')
     enqueue(queue, task.id, position, now + delay)
     write('ZADD', key('tasks'), position, task.id)
     write('ZADD', key('tasks', queue), position, task.id)
+    write('ZADD', key('status', 'free'), position, task.id)
+    write('ZADD', key('status', 'free', queue), position, task.id)
   end
   return rows
 end
@@ -385,7 +421,7 @@ function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is
     load_finishable(ARGV[index], ARGV[index + 1])
   end
   for index = first_claim, #ARGV, 2 do
-    verbs.task_finish(ARGV[index], ARGV[index + 1])
+    verbs.task_finish(ARGV[index], ARGV[index + 1], '')
   end
   if is_repetition == '1' then
     local already_claimed = find_claimed(queue, request)
@@ -400,11 +436,13 @@ function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is
     local task = load(id)
     local generation = as_text(task.generation + 1)
     local attempts = as_text(task.attempts + 1)
+    local max = task.own_max ~= '' and task.own_max or max_attempts
     write('HSET', key('task', id), 'status', 'claimed', 'generation', generation,
-      'attempts', attempts, 'max', max_attempts, 'by', worker, 'at', as_text(now), 'due', ends,
+      'attempts', attempts, 'max', max, 'by', worker, 'at', as_text(now), 'due', ends,
       'request', request)
     write('ZREM', key('free', queue), id)
     write('ZADD', key('leased', queue), ends, id)
+    show_as(task, 'claimed')
     rows[#rows + 1] = {id, generation, task.body, attempts, ends}
   end
   return rows
@@ -424,17 +462,29 @@ function verbs.task_renew(id, generation, lease)
   return ends
 end
 
-function verbs.task_finish(id, generation)
+function verbs.task_finish(id, generation, result)
   local task = load_finishable(id, generation)
   if task.status == 'done' then
     return 'unchanged'
   end
-  write('HSET', key('task', id), 'status', 'done', 'due', '', 'ended', as_text(now))
+  write('HSET', key('task', id), 'status', 'done', 'due', '', 'ended', as_text(now),
+    'result', result)
+  show_as(task, 'done')
   dequeue(task)
   return 'updated'
 end
 
-function verbs.task_release(id, generation, delay)
+-- Store how an attempt failed.
+local function note_failure(task, exit_code, tail)
+  local codes = {}
+  for code in string.gmatch(task.exits .. ' ' .. exit_code, '%S+') do
+    codes[#codes + 1] = code
+  end
+  local first = math.max(1, #codes - MAX_EXIT_CODES + 1)
+  write('HSET', key('task', task.id), 'exits', table.concat(codes, ' ', first), 'tail', tail)
+end
+
+function verbs.task_release(id, generation, delay, exit_code, tail)
   local task = load_claim(id, generation)
   if task.status == 'done' then
     refuse_claim(task, generation)
@@ -442,12 +492,17 @@ function verbs.task_release(id, generation, delay)
   if task.status ~= 'claimed' then
     return 'unchanged'
   end
+  if exit_code ~= '' then
+    note_failure(task, exit_code, tail)
+  end
   dequeue(task)
   if task.is_last_attempt then
     write('HSET', key('task', id), 'status', 'failed', 'by', '', 'at', '', 'due', '',
       'ended', as_text(now))
+    show_as(task, 'failed')
     return 'updated'
   end
+  show_as(task, 'free')
   local due = now + tonumber(delay)
   write('HSET', key('task', id), 'status', 'free', 'by', '', 'at', '',
     'due', due > now and as_text(due) or '', 'ended', '')
@@ -455,21 +510,147 @@ function verbs.task_release(id, generation, delay)
   return 'updated'
 end
 
-function verbs.task_list(queue, status, after, limit)
-  local all = key('tasks')
-  if queue ~= '' then
-    all = key('tasks', queue)
+-- Return the row of a task, as _to_task_state in store.py expects it.
+local function to_row(task)
+  return {task.id, task.queue, task.current_status, task.generation, task.attempts, task.by,
+    task.at, task.due, task.position, task.body}
+end
+
+-- Return up to MAX_LOOKED_AT ids that follow a position in a set.
+local function find_after(set, after, newest)
+  if newest == '1' then
+    local from = after == '0' and '+inf' or '(' .. after
+    return redis.call('ZREVRANGEBYSCORE', set, from, '-inf', 'LIMIT', 0, MAX_LOOKED_AT)
   end
-  local ids = redis.call('ZRANGEBYSCORE', all, '(' .. after, '+inf', 'LIMIT', 0, MAX_LOOKED_AT)
+  return redis.call('ZRANGEBYSCORE', set, '(' .. after, '+inf', 'LIMIT', 0, MAX_LOOKED_AT)
+end
+
+-- Return the ids that may have a status, sorted by position, and where to continue after them (empty
+-- at the end).
+--
+-- These are the tasks that are listed under the status. A task whose lease has expired may still be
+-- listed as claimed, so look at those, too: they are few.
+local function find_of_status(queue, status, after, newest)
+  local sets = {status}
+  if status == 'expired' or status == 'failed' then
+    sets = {status, 'claimed'}
+  end
+  local found = {}
+  local end_of_page = nil
+  local function is_before(one, other)
+    if newest == '1' then
+      return one > other
+    end
+    return one < other
+  end
+  for _, name in ipairs(sets) do
+    local set = key('status', name)
+    if queue ~= '' then
+      set = key('status', name, queue)
+    end
+    local ids = find_after(set, after, newest)
+    local position = nil
+    for _, id in ipairs(ids) do
+      position = tonumber(redis.call('ZSCORE', set, id))
+      found[#found + 1] = {id = id, position = position}
+    end
+    -- There may be more in this set. What follows its last one in another set has to wait.
+    if #ids == MAX_LOOKED_AT and (not end_of_page or is_before(position, end_of_page)) then
+      end_of_page = position
+    end
+  end
+  table.sort(found, function(one, other) return is_before(one.position, other.position) end)
+  local ids = {}
+  for _, one in ipairs(found) do
+    if not end_of_page or not is_before(end_of_page, one.position) then
+      ids[#ids + 1] = one.id
+    end
+  end
+  return ids, end_of_page and as_text(end_of_page) or ''
+end
+
+-- Return whether all tasks are listed under their status.
+local function is_migrated()
+  return redis.call('GET', key('migrated')) == 'done'
+end
+
+function verbs.task_list(queue, status, after, limit, newest)
+  local ids
+  local next_cursor = nil
+  if status ~= '' and is_migrated() then
+    ids, next_cursor = find_of_status(queue, status, after, newest)
+  else
+    local all = key('tasks')
+    if queue ~= '' then
+      all = key('tasks', queue)
+    end
+    ids = find_after(all, after, newest)
+  end
   return page(ids, limit, function(id)
     local task = load(id)
     local row = nil
     if status == '' or status == task.current_status then
-      row = {id, task.queue, task.current_status, task.generation, task.attempts, task.by, task.at,
-        task.due, task.position, task.body}
+      row = to_row(task)
     end
     return row, #task.body, task.position
-  end)
+  end, next_cursor)
+end
+
+-- Return a queue, a status and a count in each row.
+function verbs.task_stats(queue)
+  local queues = {queue}
+  if queue == '' then
+    queues = redis.call('SMEMBERS', key('queues'))
+  end
+  local rows = {}
+  for _, name in ipairs(queues) do
+    local counts = {}
+    for _, status in ipairs({'free', 'claimed', 'expired', 'done', 'failed', 'cancelled'}) do
+      counts[status] = redis.call('ZCARD', key('status', status, name))
+    end
+    for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leased', name), '-inf', now)) do
+      local status = load(id).current_status
+      counts.claimed = counts.claimed - 1
+      counts[status] = counts[status] + 1
+    end
+    for status, count in pairs(counts) do
+      if count > 0 then
+        rows[#rows + 1] = {name, status, as_text(count)}
+      end
+    end
+  end
+  return rows
+end
+
+-- List some more tasks of a store of version 0.2 under their status. Return whether all are listed.
+function verbs.migrate()
+  local reached = redis.call('GET', key('migrated'))
+  if reached == 'done' then
+    return 'done'
+  end
+  reached = reached or '0'
+  local ids = find_after(key('tasks'), reached, '0')
+  for _, id in ipairs(ids) do
+    local task = load(id)
+    show_as(task, task.current_status)
+    write('SADD', key('queues'), task.queue)
+    reached = task.position
+  end
+  if #ids < MAX_LOOKED_AT then
+    reached = 'done'
+  end
+  write('SET', key('migrated'), reached)
+  return reached
+end
+
+function verbs.task_show(id)
+  local task = load(id)
+  local row = to_row(task)
+  row[#row + 1] = task.own_max ~= '' and task.own_max or task.max
+  row[#row + 1] = task.result
+  row[#row + 1] = task.exits
+  row[#row + 1] = task.tail
+  return row
 end
 
 function verbs.task_left(queue, limit)
@@ -496,8 +677,42 @@ function verbs.task_retry(id)
   end
   write('HSET', key('task', id), 'status', 'free', 'attempts', '0', 'due', '', 'by', '', 'at', '',
     'ended', '', 'generation', as_text(task.generation + 1))
+  show_as(task, 'free')
   dequeue(task)
   enqueue(task.queue, id, task.position, 0)
+  return 'updated'
+end
+
+-- The failed tasks of a queue: those that are listed as such, and those whose last lease has expired
+-- without a claim that has noticed it.
+function verbs.task_retry_all(queue, limit)
+  local ids = redis.call('ZRANGE', key('status', 'failed', queue), 0, limit - 1)
+  for _, id in ipairs(find_due(queue, 'leased')) do
+    if #ids < tonumber(limit) and load(id).current_status == 'failed' then
+      ids[#ids + 1] = id
+    end
+  end
+  for _, id in ipairs(ids) do
+    verbs.task_retry(id)
+  end
+  return as_text(#ids)
+end
+
+function verbs.task_cancel(id)
+  local task = load(id)
+  local status = task.current_status
+  if status == 'cancelled' then
+    return 'unchanged'
+  end
+  if status == 'done' or status == 'failed' then
+    refuse('TASK_ENDED', id, status)
+  end
+  -- The new generation ends the claim, if there is one.
+  write('HSET', key('task', id), 'status', 'cancelled', 'due', '', 'by', '', 'at', '',
+    'ended', as_text(now), 'generation', as_text(task.generation + 1))
+  show_as(task, 'cancelled')
+  dequeue(task)
+  write('ZREM', key('later', task.queue), id)
   return 'updated'
 end
 
@@ -505,6 +720,7 @@ local function remove_task(task)
   for _, known in ipairs(redis.call('SMEMBERS', key('fenced', task.id))) do
     write('DEL', key('once', known))
   end
+  show_as(task, '')
   write('DEL', key('task', task.id), key('fenced', task.id))
   dequeue(task)
   write('ZREM', key('tasks', task.queue), task.id)

@@ -70,6 +70,7 @@ _REFUSALS: dict[str, tuple[Callable[..., ToolError], tuple[str, ...]]] = {
     "TASK_CONFLICT": (errors.TaskConflict, ("task",)),
     "LEASE_LOST": (errors.LeaseLost, ("task", "generation", "actual", "status")),
     "VERSION_CONFLICT": (VersionConflict, ("key", "expected", "actual")),
+    "TASK_ENDED": (errors.TaskEnded, ("task", "status")),
     "TASK_NOT_FAILED": (errors.TaskNotFailed, ("task", "status")),
     "COUNTER_RANGE": (errors.CounterRange, ("counter", "value", "amount")),
 }
@@ -107,12 +108,14 @@ class RedisStore(Store):
         self._client = self._make_client(url)
         script = (files("sampletool.state") / "redis.lua").read_text()
         self._script = self._client.register_script(script)
+        self._is_migrated = False
         self._is_checked = False
         """Whether the settings of the server were checked."""
 
     def write(self, write: Write) -> Reply:
         """Make the change."""
         self._check_server_once()
+        self._migrate_once()
         if write.verb == "task_add" and len(write.arguments["tasks"]) > _MAX_TASKS_AT_ONCE:
             problem = f"a Redis store takes at most {_MAX_TASKS_AT_ONCE} tasks at once"
             hint = "Add them with several commands."
@@ -271,6 +274,19 @@ class RedisStore(Store):
         for problem in _find_problems(info):
             self._policy.warn("STORE_NOT_DURABLE", f"{self._shown_url}: {problem}.")
         self._is_checked = True
+
+    def _migrate_once(self) -> None:
+        """List the tasks of a store of version 0.2 under their status.
+
+        This takes many short calls, so that other clients do not have to wait. They can do the same
+        at the same time.
+        """
+        if self._is_migrated or self._policy.dry_run:
+            return
+        request = Request(store=self._shown_url)
+        while self._run_script(request, "migrate", {}, is_forecast=False).data != "done":
+            self._policy.signals.check()
+        self._is_migrated = True
 
     def _read_info(self) -> dict[str, Any]:
         """Return what INFO says. It is empty if this user may not run INFO."""

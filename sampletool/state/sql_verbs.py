@@ -10,7 +10,14 @@ What differs is in `Session`: the clock, and the locks that only PostgreSQL need
 from typing import Any, NamedTuple, Protocol
 
 from ..kit.contract.errors import VersionConflict
-from .errors import CounterRange, LeaseLost, TaskConflict, TaskNotFailed, TaskNotFound
+from .errors import (
+    CounterRange,
+    LeaseLost,
+    TaskConflict,
+    TaskEnded,
+    TaskNotFailed,
+    TaskNotFound,
+)
 from .protocol import MAX_INTEGER, Fence
 
 _IS_LAST_ATTEMPT = "max_attempts > 0 AND attempts >= max_attempts"
@@ -38,6 +45,21 @@ _FREED_AT_ONCE = 500
 
 _SWEPT_AT_ONCE = 20
 """How many expired values one write removes."""
+
+
+_FREED_BY_HAND = """
+    status = 'free', attempts = 0, due_at = 0, ended_at = NULL,
+    claimed_by = NULL, claimed_at = NULL, generation = generation + 1
+"""
+"""What changes in a failed task that is tried again."""
+
+_TASK_COLUMNS = f"""
+    id, queue, {_CURRENT_STATUS} AS current_status, generation, attempts, claimed_by, claimed_at,
+    nullif(due_at, 0) AS shown_due_at, position, body
+"""
+
+MAX_EXIT_CODES = 20
+"""How many exit codes of failed attempts a task keeps."""
 
 
 class Session(Protocol):
@@ -311,17 +333,25 @@ def task_add(
     queue: str,
     tasks: list[tuple[str, str]],
     delay_ms: int,
+    max_attempts: int | None,
 ) -> list[tuple[str, str]]:
     """See Store.task_add."""
     # No lock on the queue. A caller who adds an id that another caller is adding waits for that
     # one, because the id is unique, and for nobody else.
     rows: list[dict[str, Any]] = []
     for task_id, body in tasks:
-        rows.append({"id": task_id, "queue": queue, "body": body, "delay": delay_ms})
+        row = {
+            "id": task_id,
+            "queue": queue,
+            "body": body,
+            "delay": delay_ms,
+            "max_attempts": max_attempts,
+        }
+        rows.append(row)
     inserted_counts = db.execute_each(
         f"""
-        INSERT INTO tool_tasks (id, queue, body, due_at)
-        VALUES (:id, :queue, :body, {_due_after_delay(db, delay_ms)})
+        INSERT INTO tool_tasks (id, queue, body, due_at, own_max_attempts)
+        VALUES (:id, :queue, :body, {_due_after_delay(db, delay_ms)}, :max_attempts)
         ON CONFLICT (id) DO NOTHING
         """,
         rows,
@@ -331,7 +361,7 @@ def task_add(
     for row, inserted_count in zip(rows, inserted_counts, strict=True):
         if inserted_count == 0:
             known.append(row)
-        effects.append((row["id"], "created" if inserted_count else "unchanged"))
+        effects.append((str(row["id"]), "created" if inserted_count else "unchanged"))
     # An UPDATE that changes nothing counts the rows that differ.
     differing_counts = db.execute_each(
         "UPDATE tool_tasks SET id = id WHERE id = :id AND (queue <> :queue OR body <> :body)",
@@ -356,7 +386,7 @@ def task_claim(
 ) -> list[tuple[Any, ...]]:
     """See Store.task_claim."""
     for claim in finish:
-        task_finish(db, claim.task, claim.generation)
+        task_finish(db, claim.task, claim.generation, None)
     if is_repetition:
         already_claimed = _find_claimed(db, queue, request_id)
         if already_claimed:
@@ -447,17 +477,26 @@ def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
     return expires_at
 
 
-def task_finish(db: Session, task: str, generation: int) -> str:
+def task_finish(db: Session, task: str, generation: int, result: str | None) -> str:
     """See Store.task_finish."""
-    changes = f"status = 'done', due_at = NULL, ended_at = {db.now}"
-    if _end_claim(db, Fence(task, generation), changes):
+    changes = f"status = 'done', due_at = NULL, ended_at = {db.now}, result = :result"
+    if _end_claim(db, Fence(task, generation), changes, result=result):
         return "updated"
     _require_ended(db, Fence(task, generation), "done")
     return "unchanged"
 
 
-def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
+def task_release(
+    db: Session,
+    task: str,
+    generation: int,
+    delay_ms: int,
+    exit_code: str | None,
+    tail: str | None,
+) -> str:
     """See Store.task_release."""
+    if exit_code is not None:
+        _note_failure(db, Fence(task, generation), exit_code, tail)
     due_at = _due_after_delay(db, delay_ms)
     changes = f"""
         claimed_by = NULL, claimed_at = NULL,
@@ -465,19 +504,39 @@ def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
         ended_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN {db.now} END,
         due_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN NULL ELSE {due_at} END
     """
-    if _end_claim(db, Fence(task, generation), changes, delay_ms):
+    if _end_claim(db, Fence(task, generation), changes, delay=delay_ms):
         return "updated"
     _require_ended(db, Fence(task, generation), "free", "failed")
     return "unchanged"
 
 
-def _end_claim(db: Session, claim: Fence, changes: str, delay_ms: int = 0) -> bool:
+def _note_failure(db: Session, claim: Fence, exit_code: str, tail: str | None) -> None:
+    """Store how the attempt of a claim failed. Do nothing if the claim is not current."""
+    found = db.rows(
+        f"""
+        SELECT exit_codes FROM tool_tasks
+        WHERE id = :id AND generation = :generation AND {_HOLDS_CLAIM} {db.for_update}
+        """,
+        id=claim.task,
+        generation=claim.generation,
+    )
+    for (exit_codes,) in found:
+        codes = [*(exit_codes or "").split(), exit_code]
+        db.rows(
+            "UPDATE tool_tasks SET exit_codes = :codes, failure_tail = :tail WHERE id = :id",
+            codes=" ".join(codes[-MAX_EXIT_CODES:]),
+            tail=tail,
+            id=claim.task,
+        )
+
+
+def _end_claim(db: Session, claim: Fence, changes: str, **more_values: Any) -> bool:
     """Make these changes to the task if the claim is current. Return whether it was."""
     statement = f"""
         UPDATE tool_tasks SET {changes}
         WHERE id = :id AND generation = :generation AND {_HOLDS_CLAIM}
     """
-    values = {"id": claim.task, "generation": claim.generation, "delay": delay_ms}
+    values = {"id": claim.task, "generation": claim.generation, **more_values}
     return db.execute_each(statement, [values]) == [1]
 
 
@@ -488,11 +547,48 @@ def task_retry(db: Session, task: str) -> str:
         return "unchanged"
     if found.status != "failed":
         raise TaskNotFailed(task=task, status=found.status)
+    db.rows(f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id", id=task)
+    return "updated"
+
+
+def task_retry_all(db: Session, queue: str, limit: int) -> int:
+    """See Store.task_retry_all."""
+    failed = db.rows(
+        f"""
+        SELECT id FROM tool_tasks WHERE queue = :queue AND status = 'failed'
+        ORDER BY position LIMIT :limit {db.skip_locked}
+        """,
+        queue=queue,
+        limit=limit,
+    )
+    # The last lease of these has expired, and no claim has noticed that yet.
+    failed += db.rows(
+        f"""
+        SELECT id FROM tool_tasks
+        WHERE queue = :queue AND due_at > 0 AND due_at <= (SELECT {db.now})
+            AND status = 'claimed' AND {_IS_LAST_ATTEMPT}
+        ORDER BY due_at, position LIMIT :limit {db.skip_locked}
+        """,
+        queue=queue,
+        limit=limit - len(failed),
+    )
+    ids = [{"id": task_id} for (task_id,) in failed]
+    return sum(db.execute_each(f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id", ids))
+
+
+def task_cancel(db: Session, task: str) -> str:
+    """See Store.task_cancel."""
+    found = lock_task(db, task)
+    if found.status == "cancelled":
+        return "unchanged"
+    if found.status in ("done", "failed"):
+        raise TaskEnded(task=task, status=found.status)
+    # The new generation ends the claim, if there is one.
     db.rows(
-        """
+        f"""
         UPDATE tool_tasks SET
-            status = 'free', attempts = 0, due_at = 0, ended_at = NULL,
-            claimed_by = NULL, claimed_at = NULL, generation = generation + 1
+            status = 'cancelled', generation = generation + 1, due_at = NULL, ended_at = {db.now},
+            claimed_by = NULL, claimed_at = NULL
         WHERE id = :id
         """,
         id=task,
@@ -559,24 +655,91 @@ def task_list(
     status: str | None,
     after: int,
     limit: int,
+    newest: int,
 ) -> list[Any]:
     """See Store.task_list."""
+    conditions = ["position > :after"]
+    order = "position"
+    if newest:
+        order = "position DESC"
+        conditions = ["position < :after"] if after else []
+    if queue is not None:
+        conditions.append("queue = :queue")
+    values = {"queue": queue, "status": status, "after": after, "limit": limit}
+    if status is None:
+        where = " AND ".join(["1 = 1", *conditions])
+        return db.rows(
+            f"""
+            {_clock(db)} SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
+            WHERE {where} ORDER BY {order} LIMIT :limit
+            """,
+            **values,
+        )
+    # The column says `claimed` until a claim notices that a lease has expired. So look at all tasks
+    # with the wanted status, and at the claimed ones, which are few. An index finds both.
+    of_status = " AND ".join(["status = :status", *conditions])
+    claimed = " AND ".join(["status = 'claimed'", "status <> :status", *conditions])
     return db.rows(
         f"""
+        {_clock(db)} SELECT * FROM (
+            SELECT * FROM (
+                SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
+                WHERE {of_status} AND (status <> 'claimed' OR due_at > now)
+                ORDER BY {order} LIMIT :limit
+            ) AS tasks_of_status
+            UNION ALL
+            SELECT * FROM (
+                SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
+                WHERE {claimed} AND due_at <= now AND {_CURRENT_STATUS} = :status
+                ORDER BY {order} LIMIT :limit
+            ) AS tasks_of_expired_claims
+        ) AS tasks
+        ORDER BY {order} LIMIT :limit
+        """,
+        **values,
+    )
+
+
+def task_show(db: Session, task: str) -> tuple[Any, ...]:
+    """See Store.task_show."""
+    found = db.rows(
+        f"""
         {_clock(db)} SELECT
-            id, queue, {_CURRENT_STATUS}, generation, attempts, claimed_by, claimed_at,
-            nullif(due_at, 0), position, body
-        FROM tool_tasks, clock
-        WHERE position > :after
-            AND (CAST(:queue AS text) IS NULL OR queue = :queue)
-            AND (CAST(:status AS text) IS NULL OR {_CURRENT_STATUS} = :status)
-        ORDER BY position LIMIT :limit
+            {_TASK_COLUMNS}, coalesce(own_max_attempts, max_attempts), result, exit_codes,
+            failure_tail
+        FROM tool_tasks, clock WHERE id = :id
+        """,
+        id=task,
+    )
+    if not found:
+        raise TaskNotFound(task=task)
+    return tuple(found[0])
+
+
+def task_stats(db: Session, queue: str | None) -> list[tuple[str, str, int]]:
+    """See Store.task_stats. Return a queue, a status and a count in each row."""
+    where = "1 = 1" if queue is None else "queue = :queue"
+    # An index has all that this query needs, so it does not read the bodies of tasks.
+    stored = db.rows(
+        f"""
+        SELECT queue, status, count(*) FROM tool_tasks WHERE {where} GROUP BY queue, status
         """,
         queue=queue,
-        status=status,
-        after=after,
-        limit=limit,
     )
+    # Claimed tasks whose lease has expired are counted as `claimed` there.
+    expired = db.rows(
+        f"""
+        {_clock(db)} SELECT queue, {_CURRENT_STATUS} AS current_status, count(*)
+        FROM tool_tasks, clock WHERE {where} AND status = 'claimed' AND due_at <= now
+        GROUP BY queue, current_status
+        """,
+        queue=queue,
+    )
+    counts = {(name, status): count for name, status, count in stored}
+    for name, status, count in expired:
+        counts[name, "claimed"] -= count
+        counts[name, status] = counts.get((name, status), 0) + count
+    return [(name, status, count) for (name, status), count in counts.items()]
 
 
 READ_FROM_EMPTY_STORE: dict[str, Any] = {
@@ -586,6 +749,7 @@ READ_FROM_EMPTY_STORE: dict[str, Any] = {
     "state_list": [],
     "task_left": 0,
     "task_list": [],
+    "task_stats": [],
 }
 """What each reading verb returns for a store without tables."""
 

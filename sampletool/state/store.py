@@ -25,10 +25,13 @@ from .protocol import (
     Claim,
     Claimed,
     Counted,
+    FailedRun,
     Fence,
     Health,
     NewTask,
     Once,
+    QueueStats,
+    TaskDetails,
     TaskState,
     Value,
     Written,
@@ -214,18 +217,28 @@ class Store(ABC):
         once: Once = UNCONDITIONAL,
         *,
         delay_ms: int = 0,
+        max_attempts: int | None = None,
     ) -> Added:
         """Add all of these tasks, in this order, or none. They can be claimed after the delay.
+
+        `max_attempts` is a limit for these tasks, which wins over that of a claim.
 
         An id is unique in the store, not only in its queue. If a task with the same id, body and
         queue exists, its effect is `unchanged`, whatever its status is. Raise TaskConflict if a
         task has the same id, but another body or queue.
         """
-        arguments = {"queue": queue, "tasks": ids_and_bodies(tasks), "delay": delay_ms}
+        arguments = {
+            "queue": queue,
+            "tasks": ids_and_bodies(tasks),
+            "delay": delay_ms,
+            "max_attempts": max_attempts,
+        }
         # A repetition gives no random ids, so they are not compared.
         compared: list[Any] = [[task.id, task.body] for task in tasks]
         if delay_ms:
             compared.append(delay_ms)
+        if max_attempts is not None:
+            compared.append({"max_attempts": max_attempts})
         reply = self._write("task_add", arguments, once, compared)
         effects = [(task_id, effect) for task_id, effect in reply.data]
         return Added(effects, reply.is_replayed)
@@ -288,24 +301,59 @@ class Store(ABC):
         arguments = {"task": task, "generation": generation, "lease": lease_ms}
         return format_time(self._write("task_renew", arguments).data)
 
-    def task_finish(self, task: str, generation: int) -> Effect:
-        """Mark a task as done, permanently.
+    def task_finish(self, task: str, generation: int, *, result: Any = None) -> Effect:
+        """Mark a task as done, permanently, and store its result: any JSON value.
 
         After its lease has expired, this still succeeds until another worker claims the task.
         Finishing the same claim twice is `unchanged`. Raise LeaseLost if the claim is not current.
         """
-        arguments = {"task": task, "generation": generation}
+        arguments = {
+            "task": task,
+            "generation": generation,
+            "value": None if result is None else encode(result),
+        }
         effect: Effect = self._write("task_finish", arguments).data
         return effect
 
-    def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> Effect:
+    def task_release(
+        self,
+        task: str,
+        generation: int,
+        *,
+        delay_ms: int = 0,
+        failure: FailedRun | None = None,
+    ) -> Effect:
         """Give a task back, so that any worker can claim it after the delay.
+
+        `failure` is how the attempt failed, for `task_show`.
 
         This ends the claim. Releasing the same claim twice is `unchanged`. Raise LeaseLost if the
         claim is not current.
         """
-        arguments = {"task": task, "generation": generation, "delay": delay_ms}
+        exit_code = None
+        tail = None
+        if failure is not None:
+            exit_code = str(failure.exit_code)
+            # Encoded: the output of a command can contain NUL.
+            tail = encode(failure.tail)
+        arguments = {
+            "task": task,
+            "generation": generation,
+            "delay": delay_ms,
+            "exit_code": exit_code,
+            "value": tail,
+        }
         effect: Effect = self._write("task_release", arguments).data
+        return effect
+
+    def task_cancel(self, task: str) -> Effect:
+        """Cancel a task: it will not be claimed any more.
+
+        If it is claimed, its claim ends. So the worker's next renewal is refused, and the worker
+        terminates the command. A cancelled task is `unchanged`. Raise TaskEnded if the task is done
+        or failed.
+        """
+        effect: Effect = self._write("task_cancel", {"task": task}).data
         return effect
 
     def task_retry(self, task: str) -> Effect:
@@ -315,6 +363,11 @@ class Store(ABC):
         """
         effect: Effect = self._write("task_retry", {"task": task}).data
         return effect
+
+    def task_retry_all(self, queue: str, limit: int = 500) -> int:
+        """Make up to `limit` failed tasks of a queue free, and return how many these were."""
+        arguments = {"queue": queue, "limit": limit}
+        return int(self._write("task_retry_all", arguments).data)
 
     def task_clean(
         self,
@@ -326,7 +379,7 @@ class Store(ABC):
         """Remove tasks that ended long ago, with the results of their fenced writes.
 
         Look at up to `limit` tasks that follow the position `after`. Remove those that ended at
-        least `older_ms` ago with one of these statuses, which are `done` and `failed`. Return how
+        least `older_ms` ago with one of these statuses: `done`, `failed`, `cancelled`. Return how
         many were removed, and the position to continue after. It is 0 at the end.
 
         The id of a removed task can be used for a new task.
@@ -350,13 +403,42 @@ class Store(ABC):
         status: str | None,
         after: int,
         limit: int,
+        *,
+        newest_first: bool = False,
     ) -> list[TaskState]:
         """Return up to `limit` tasks that follow the position `after`, the oldest first.
 
-        Without a queue or a status, this is about all of them.
+        Without a queue or a status, this is about all of them. With `newest_first`, the tasks are
+        in the opposite order, and 0 means to start with the newest one.
         """
-        arguments = {"queue": queue, "status": status, "cursor": after, "limit": limit}
+        arguments = {
+            "queue": queue,
+            "status": status,
+            "cursor": after,
+            "limit": limit,
+            "newest": int(newest_first),
+        }
         return [_to_task_state(row) for row in self._read("task_list", arguments)]
+
+    def task_show(self, task: str) -> TaskDetails:
+        """Return everything about a task. Raise TaskNotFound if there is none."""
+        *row, max_attempts, result, exit_codes, tail = self._read("task_show", {"task": task})
+        return TaskDetails(
+            task=_to_task_state(row),
+            max_attempts=int(max_attempts),
+            result=decode(result) if result else None,
+            exit_codes=[int(code) for code in exit_codes.split()] if exit_codes else [],
+            failure_tail=decode(tail) if tail else None,
+        )
+
+    def task_stats(self, queue: str | None = None) -> list[QueueStats]:
+        """Return how many tasks have each status, for one queue or for each, sorted by name."""
+        counts: dict[str, dict[str, int]] = {}
+        if queue is not None:
+            counts[queue] = {}
+        for name, status, count in self._read("task_stats", {"queue": queue}):
+            counts.setdefault(name, {})[status] = int(count)
+        return [QueueStats(queue=name, **counts[name]) for name in sorted(counts)]
 
     def _write(
         self,

@@ -41,7 +41,7 @@ from ..kit.safety.orphans import end_orphans
 from ..kit.safety.private_directory import private_directory
 from .connect import connect_for_cleanup, connect_for_command
 from .errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
-from .protocol import Claim, Claimed, Fence
+from .protocol import Claim, Claimed, FailedRun, Fence
 from .report import FailedAttempt, WorkReport
 from .retry_policy import DEFAULT_WAIT_SECONDS
 from .values import encode
@@ -486,8 +486,15 @@ class Worker:
             if has_succeeded:
                 self.store.task_finish(task.id, task.generation)
             else:
-                delay_ms = _delay_ms(task.attempts)
-                self.store.task_release(task.id, task.generation, delay_ms=delay_ms)
+                self.store.task_release(
+                    task.id,
+                    task.generation,
+                    delay_ms=_delay_ms(task.attempts),
+                    failure=FailedRun(
+                        exit_code=ended.exit.exit_code,
+                        tail=printable_lines(ended.exit.output_tail),
+                    ),
+                )
         except (LeaseLost, TaskNotFound):
             is_lost = True
         self._settle(ended, is_lost=is_lost)

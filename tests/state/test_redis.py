@@ -15,7 +15,7 @@ from tests.state.support.servers import Server
 from tests.state.support.stores import SharedBackend
 
 LONG = 3_600_000
-MOST_COMMANDS, MOST_OF_ADDING = 3_800, 6_500
+MOST_COMMANDS, MOST_OF_ADDING = 6_500, 8_500
 """About 15 and 30 ms of a busy machine."""
 
 

@@ -196,9 +196,17 @@ IfVersionOption = Annotated[
     ),
 ]
 DelayOption = Annotated[int, duration_option("Keep the task from being claimed for this long.")]
+NewMaxAttemptsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Fail these tasks after N attempts, whatever their worker says. 0: never.",
+    ),
+]
 MaxAttemptsOption = Annotated[
     int,
-    typer.Option(min=0, metavar="N", help="Fail a task after N attempts. 0: try without limit."),
+    typer.Option(min=0, metavar="N", help="Fail a task after N attempts, unless it has a limit of its own. 0: never."),
 ]
 LeaseOption = Annotated[int, duration_option("Let the claim expire after this long.")]
 NameArgument = Annotated[

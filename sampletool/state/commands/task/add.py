@@ -152,6 +152,7 @@ def command(
         ),
     ] = None,
     delay: _store.DelayOption = "0",  # type: ignore[assignment]
+    max_attempts: _store.NewMaxAttemptsOption = None,
     idempotency_key: _store.KeyOption = None,
     fence: _store.FenceOption = None,
     store: _store.StoreOption = None,
@@ -163,7 +164,13 @@ def command(
     """
     tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj)
     once = Once(idempotency_key, fence)
-    added = _store.connect(ctx, store).task_add(queue, tasks, once, delay_ms=delay)
+    added = _store.connect(ctx, store).task_add(
+        queue,
+        tasks,
+        once,
+        delay_ms=delay,
+        max_attempts=max_attempts,
+    )
     shown = _show(added, tasks, is_forecast=dry_run)
     has_created = any(task.effect == "created" for task in shown)
     return AddedTasks(

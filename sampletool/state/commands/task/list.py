@@ -11,7 +11,7 @@ from ....kit.pages import AfterOption, LimitOption, first_page, read_number
 from ...protocol import Status, TaskState
 from .. import _store
 
-spec = _store.reads("task list", "task list mail --status failed")
+spec = _store.reads("task list", "task list mail --status failed", "task list --newest --limit 10")
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,10 @@ def command(
         Status | None,
         typer.Option(help="List only tasks with this status."),
     ] = None,
+    newest: Annotated[
+        bool,
+        typer.Option("--newest", help="List the newest tasks first."),
+    ] = False,
     after: AfterOption = None,
     limit: LimitOption = 100,
     store: _store.StoreOption = None,
@@ -61,7 +65,13 @@ def command(
     """
     opened = _store.connect(ctx, store)
     # One more than the page has: it shows whether there is another page.
-    found = opened.task_list(queue, status, read_number(after), limit + 1)
+    found = opened.task_list(
+        queue,
+        status,
+        read_number(after),
+        limit + 1,
+        newest_first=newest,
+    )
     page = first_page(found, limit, _position)
     left = None
     if queue is not None:
