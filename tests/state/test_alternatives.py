@@ -270,6 +270,7 @@ _REFUSED: dict[str, tuple[list[Any], str]] = {
         'Claim a:1 is not current. Task "a" is at generation 2, and its status is done',
     ),
     "VERSION_CONFLICT": (["k", 3, 4], "k is at version 4, but you passed --if-version 3"),
+    "TASK_ENDED": (["a", "done"], 'Cannot cancel task "a": its status is done'),
     "TASK_NOT_FAILED": (["a", "done"], 'Cannot retry task "a": its status is done'),
     "COUNTER_RANGE": (["c", 5, 6], "c is 5. Adding 6"),
 }
@@ -367,6 +368,8 @@ def test_what_reads_needs_no_journal_and_what_writes_does() -> None:
         await store.state_list("", "", 1)
         await store.task_list(None, None, 0, 1)
         await store.task_left("work")
+        await store.task_show("a")
+        await store.task_stats()
         await store.health()
 
     asyncio.run(use_every_verb())
@@ -379,6 +382,8 @@ def test_what_reads_needs_no_journal_and_what_writes_does() -> None:
         "state_list",
         "task_list",
         "task_left",
+        "task_show",
+        "task_stats",
         "health",
     }
 

@@ -93,12 +93,14 @@ def test_a_signal_while_reading_leaves_no_outcome_open(through_proxy: ThroughPro
     policy.signals.listen()
     store, _direct, proxy = through_proxy("swallow", policy=policy)
     proxy.struck.set()
-    Thread(target=policy.signals.receive, args=(signal.SIGTERM,)).start()
+    thread = Thread(target=policy.signals.receive, args=(signal.SIGTERM,))
+    thread.start()
 
     with pytest.raises(Interrupted) as interrupted:
         while True:
             store.counter_get("hits")
 
+    thread.join()
     policy.signals.close()
     assert "outcome" not in to_tool_error(interrupted.value).context
 
@@ -218,15 +220,17 @@ def test_a_signal_ends_the_wait_for_a_reply_that_trickles(through_proxy: Through
     interrupted_at: list[float] = []
 
     def interrupt() -> None:
-        time.sleep(0.5)  # The reply has begun by then, or not: both must end.
+        proxy.is_trickling.wait(30)
         interrupted_at.append(time.monotonic())
         policy.signals.receive(signal.SIGINT)
 
-    Thread(target=interrupt).start()
+    thread = Thread(target=interrupt)
+    thread.start()
 
     with pytest.raises(Interrupted):
         store.state_get("large")
 
+    thread.join()
     assert time.monotonic() - interrupted_at[0] < PROMPT_SECONDS
     policy.signals.close()
 

@@ -25,7 +25,7 @@ from sampletool.state import connect
 from sampletool.state import worker as worker_module
 from sampletool.state.commands.task.work import work
 from sampletool.state.connect import open_store
-from sampletool.state.errors import StoreUnavailable, TasksFailed
+from sampletool.state.errors import OutcomeUnknown, StoreUnavailable, TasksFailed
 from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker, WorkOptions
@@ -345,6 +345,77 @@ def test_the_way_out_ends_however_many_claims_a_store_that_is_away_does_not_take
         assert time.monotonic() - began < 15
         outsider.execute("ROLLBACK")
     assert worker.given_back == 0
+
+
+class LosesReplies:
+    """A store that obeys, but loses its first replies to a verb."""
+
+    def __init__(self, store: Store, verb: str, count: int) -> None:
+        self._store, self._verb, self._count = store, verb, count
+
+    def __getattr__(self, verb: str) -> Any:
+        def ask(*args: Any, **options: Any) -> Any:
+            reply = getattr(self._store, verb)(*args, **options)
+            if verb == self._verb and self._count > 0:
+                self._count -= 1
+                raise OutcomeUnknown(store="s", reason="the reply was lost", repetition="unsafe")
+            return reply
+
+        return ask
+
+
+def test_a_claim_whose_reply_is_lost_is_repeated_and_its_task_runs_although_it_was_its_last_attempt(
+    worker: Worker,
+) -> None:
+    """Naive: the task has failed without having run, and the worker says that nothing is left."""
+    store = worker.store
+    change(worker, argv=["/bin/true"], max_attempts=1)
+    worker.store = cast(Store, LosesReplies(store, "task_claim", 2))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.lost, report.left) == (1, 0, 0)
+    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)]
+
+
+def test_a_reply_that_finishes_and_claims_is_lost_and_both_count_once(worker: Worker) -> None:
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b")])
+    change(worker, argv=["/bin/true"], max_attempts=1)
+    with worker.children:
+        worker.turn()
+        worker.store = cast(Store, LosesReplies(store, "task_claim", 1))
+        turn_until(worker, lambda: worker.finished == 2)
+
+    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)] * 2
+
+
+def test_a_cancelled_task_ends_its_command_at_the_next_renewal(worker: Worker, clock: SimpleNamespace) -> None:
+    with worker.children:
+        worker.turn()
+        worker.store.task_cancel("a")
+        clock.now += 30
+
+        worker.turn()
+
+        assert worker.running == {}
+    assert worker.lost == 1
+    assert [task.status for task in worker.store.task_list("work", None, 0, 9)] == ["cancelled"]
+
+
+def test_a_command_does_not_outlive_its_lease_while_the_machine_is_suspended(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CLOCK_MONOTONIC stands still meanwhile. The clock since the boot does not."""
+    with worker.children:
+        worker.turn()
+        monkeypatch.setattr(worker_module, "boot_seconds", lambda: boot_seconds() + 120)
+        worker.store = cast(Store, Away(SimpleNamespace(now=0.0), 0.0))
+
+        worker._end_commands_in_time()
+
+        assert worker.running == {}
+    assert worker.lost == 1
 
 
 def turn_until(worker: Worker, is_so: Callable[[], bool]) -> None:

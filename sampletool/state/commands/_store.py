@@ -204,9 +204,10 @@ NewMaxAttemptsOption = Annotated[
         help="Fail these tasks after N attempts, whatever their worker says. 0: never.",
     ),
 ]
+_MAX_ATTEMPTS_HELP = "Fail a task after N attempts, unless it has a limit of its own. 0: never."
 MaxAttemptsOption = Annotated[
     int,
-    typer.Option(min=0, metavar="N", help="Fail a task after N attempts, unless it has a limit of its own. 0: never."),
+    typer.Option(min=0, metavar="N", help=_MAX_ATTEMPTS_HELP),
 ]
 LeaseOption = Annotated[int, duration_option("Let the claim expire after this long.")]
 NameArgument = Annotated[

@@ -34,6 +34,9 @@ class FaultyProxy:
         self.struck = threading.Event()
         """Set once the server has got the message, or once a request was cut off."""
 
+        self.is_trickling = threading.Event()
+        """Set once the first byte of a reply has trickled."""
+
         self.on_strike: Callable[[], object] = lambda: None
         """Called when a reply is about to be cut off: the server has obeyed by then."""
 
@@ -118,5 +121,6 @@ class FaultyProxy:
     def _trickle(self, reply: bytes, client: socket.socket) -> None:
         for position in range(len(reply)):
             client.sendall(reply[position : position + 1])
+            self.is_trickling.set()
             if self._closing.wait(TRICKLE_SECONDS):
                 return

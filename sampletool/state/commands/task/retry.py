@@ -33,6 +33,8 @@ class Retried:
 
     retried: int
     effect: Effect
+    id: str | None = None
+    """The id of the task. None if the command was about all tasks of a queue."""
 
     def lines(self) -> list[str]:
         """Return the number."""
@@ -67,7 +69,7 @@ def command(
     opened = _store.connect(ctx, store)
     if task is not None:
         effect = opened.task_retry(task)
-        return Retried(1 if effect == "updated" else 0, effect)
+        return Retried(1 if effect == "updated" else 0, effect, task)
     retried = _retry_all(ctx, opened, str(all_of), dry_run=dry_run)
     return Retried(retried, "updated" if retried else "unchanged")
 
