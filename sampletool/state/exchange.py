@@ -76,12 +76,13 @@ class Watch:
 def send(
     request: Request,
     policy: RetryPolicy,
-    attempt: Callable[[float], T],
+    attempt: Callable[[float, bool], T],
 ) -> T:
     """Make attempts until one of them gets a reply, and return it.
 
-    `attempt` is called with the moment to give up, on the clock of `time.monotonic`. It raises
-    NoReply if it gets no reply, and a ToolError if the server refuses the request.
+    `attempt` is called with the moment to give up, on the clock of `time.monotonic`, and with
+    whether an earlier attempt is uncertain, so that this one may be a repetition. It raises NoReply
+    if it gets no reply, and a ToolError if the server refuses the request.
 
     Stop at the deadline, after a signal, and if another attempt could make a change twice. Raise
     OutcomeUnknown if nobody knows then whether the change was made.
@@ -90,7 +91,7 @@ def send(
     is_uncertain = False
     while True:
         try:
-            return attempt(give_up_at)
+            return attempt(give_up_at, is_uncertain)
         except NoReply as failure:
             if failure.was_sent and request.change is not None:
                 is_uncertain = True

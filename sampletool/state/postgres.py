@@ -127,6 +127,7 @@ class Link(psycopg.Connection[Any]):
     for_update = "FOR UPDATE"
     skip_locked = "FOR UPDATE SKIP LOCKED"
 
+    is_repetition = False
     watch: Watch | None = None
     """The limits of the exchange. None while the connection is being set up."""
 
@@ -246,8 +247,8 @@ class PostgresStore(SqlStore):
         return description.to_health(server_ms)
 
     def _send(self, request: Request, body: Callable[[Session], T], tables: _Tables) -> T:
-        def attempt(give_up_at: float) -> T:
-            return self._attempt(body, give_up_at, tables=tables)
+        def attempt(give_up_at: float, is_repetition: bool) -> T:
+            return self._attempt(body, give_up_at, tables=tables, is_repetition=is_repetition)
 
         return send(request, self._policy, attempt)
 
@@ -257,11 +258,13 @@ class PostgresStore(SqlStore):
         give_up_at: float,
         *,
         tables: _Tables,
+        is_repetition: bool,
     ) -> T:
         """Make one attempt at a transaction. Raise NoReply if the connection is lost."""
         is_commit_sent = False
         try:
             link = self._connected(give_up_at + 2 * _GRACE_SECONDS)
+            link.is_repetition = is_repetition
             if tables != "optional" and not self._has_schema:
                 self._prepare(link, may_create=tables == "created")
             if tables == "optional":

@@ -26,17 +26,19 @@
 -- text. In a forecast, and when a verb only reads, nothing is written (see `write`).
 
 local prefix = KEYS[1]
-local verb = ARGV[1]
-local known_schema = ARGV[2]
-local is_forecast = ARGV[3] == '1'
-local once_key = ARGV[4]
-local fingerprint = ARGV[5]
-local lifetime = ARGV[6]
-local fence_task = ARGV[7]
-local fence_generation = ARGV[8]
+-- Whether an earlier attempt at this call may have succeeded: its reply was lost.
+local is_repetition = ARGV[1] == '1'
+local verb = ARGV[2]
+local known_schema = ARGV[3]
+local is_forecast = ARGV[4] == '1'
+local once_key = ARGV[5]
+local fingerprint = ARGV[6]
+local lifetime = ARGV[7]
+local fence_task = ARGV[8]
+local fence_generation = ARGV[9]
 
 -- The index of the first argument of the verb.
-local FIRST = 9
+local FIRST = 10
 
 -- How many tasks one call looks at. The server does nothing else meanwhile.
 local MAX_LOOKED_AT = 500
@@ -415,7 +417,7 @@ local function find_claimed(queue, request)
 end
 
 -- The arguments after these are task, generation, task, generation …: the claims to finish.
-function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is_repetition)
+function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is_repeated)
   local first_claim = FIRST + 7
   for index = first_claim, #ARGV, 2 do
     load_finishable(ARGV[index], ARGV[index + 1])
@@ -423,7 +425,7 @@ function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is
   for index = first_claim, #ARGV, 2 do
     verbs.task_finish(ARGV[index], ARGV[index + 1], '')
   end
-  if is_repetition == '1' then
+  if is_repeated == '1' then
     local already_claimed = find_claimed(queue, request)
     if #already_claimed > 0 then
       return already_claimed
@@ -814,9 +816,10 @@ end
 local function call()
   check_schema()
   local earlier = find_write()
-  -- If this very claim has made the write, its result counts, although the claim may have ended
-  -- since. The first reply was lost, and the driver or the caller asks again.
-  if earlier == nil or not earlier.is_by_this_claim then
+  -- If an earlier attempt has made this write, its result counts, although the claim may have ended
+  -- since. The store would refuse a write that has certainly happened.
+  local is_own_write = earlier ~= nil and earlier.is_by_this_claim
+  if not (is_repetition and is_own_write) then
     check_fence()
   end
   if earlier ~= nil then

@@ -240,10 +240,11 @@ class RedisStore(Store):
             sent += _flatten(argument)
         texts = ["" if argument is None else argument for argument in sent]
 
-        def run() -> Reply:
-            return self._to_reply(self._script([self._prefix], texts), write)
+        def run(is_repetition: bool) -> Reply:
+            returned = self._script([self._prefix], [int(is_repetition), *texts])
+            return self._to_reply(returned, write)
 
-        return self._ask(run, request)
+        return self._send(request, run)
 
     def _to_reply(self, returned: list[Any], write: Write | None) -> Reply:
         """Return the reply that the script has returned, or raise the error of a refusal."""
@@ -296,12 +297,17 @@ class RedisStore(Store):
             return _NO_INFO
         return info
 
-    def _ask(self, ask: Callable[[], T], request: Request | None = None) -> T:
-        """Send a command to the server, again if necessary, and return the reply."""
-        if request is None:
-            request = Request(store=self._shown_url)
+    def _ask(self, ask: Callable[[], T]) -> T:
+        """Send a command that changes nothing, again if necessary, and return the reply."""
+        return self._send(Request(store=self._shown_url), lambda _is_repetition: ask())
 
-        def attempt(give_up_at: float) -> T:
+    def _send(self, request: Request, ask: Callable[[bool], T]) -> T:
+        """Send a request to the server, again if necessary, and return the reply.
+
+        `ask` is called with whether it repeats an attempt that may have succeeded.
+        """
+
+        def attempt(give_up_at: float, is_repetition: bool) -> T:
             self._watch.give_up_at = give_up_at
             was_sent = False
             try:
@@ -309,7 +315,7 @@ class RedisStore(Store):
                 pool = self._client.connection_pool
                 pool.release(pool.get_connection())
                 was_sent = True
-                return ask()
+                return ask(is_repetition)
             except (exceptions.RedisError, OSError) as error:
                 raise self._our_error(error, was_sent=was_sent) from None
             except UnicodeError:

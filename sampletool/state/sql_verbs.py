@@ -74,6 +74,9 @@ class Session(Protocol):
     skip_locked: str
     """The same, but the query leaves out rows that another transaction has locked."""
 
+    is_repetition: bool
+    """Whether an earlier attempt at this transaction may have succeeded: its reply was lost."""
+
     def rows(self, statement: str, **values: Any) -> list[Any]:
         """Return the rows that a statement finds. There are none if it only changes something."""
 

@@ -66,6 +66,7 @@ class Connection(sqlite3.Connection):
     now = _NOW
     for_update = ""
     skip_locked = ""
+    is_repetition = False
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
         """Return the rows that a statement finds."""

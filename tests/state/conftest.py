@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 import pytest
 
+from sampletool.kit.testing.leaks import outlives_the_test
 from sampletool.state.connect import open_store
 from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
-from tests.kit.leaks import outlives_the_test
 from tests.state.support.proxy import Fault, FaultyProxy
 from tests.state.support.servers import NoServer, Server, run_directory
 from tests.state.support.store_client import make_policy

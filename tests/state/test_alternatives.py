@@ -289,7 +289,8 @@ def test_each_refusal_of_the_script_carries_its_facts(code: str, monkeypatch: py
     store: Any = open_store("redis://h", None, make_policy())
     facts, said = _REFUSED[code]
     monkeypatch.setattr(store, "_check_server_once", lambda: None)
-    monkeypatch.setattr(store, "_ask", lambda ask, request: ask())
+    monkeypatch.setattr(store, "_send", lambda request, ask: ask(False))
+    monkeypatch.setattr(store, "_migrate_once", lambda: None)
     monkeypatch.setattr(store, "_script", lambda keys, arguments: [code, *facts])
 
     with pytest.raises(ToolError, match=re.escape(said)) as refused:

@@ -254,7 +254,7 @@ def test_a_server_that_is_away_is_asked_again_for_as_long_as_was_said_and_at_lea
 ) -> None:
     asked_at: list[float] = []
 
-    def ask(_deadline: float) -> None:
+    def ask(_deadline: float, _is_repetition: bool) -> None:
         asked_at.append(still.elapsed)
         raise NoReply("away", was_sent=False)
 
@@ -266,7 +266,7 @@ def test_a_server_that_is_away_is_asked_again_for_as_long_as_was_said_and_at_lea
 
 
 def test_a_write_whose_outcome_is_unknown_is_not_repeated(still: Clock) -> None:
-    def ask(_deadline: float) -> None:
+    def ask(_deadline: float, _is_repetition: bool) -> None:
         raise NoReply("cut", was_sent=True)
 
     with pytest.raises(OutcomeUnknown):

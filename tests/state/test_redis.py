@@ -66,7 +66,7 @@ def test_a_server_that_is_still_loading_has_done_nothing_and_is_asked_again(
             raise BusyLoadingError("LOADING Valkey is loading the dataset in memory")
         return len(asked)
 
-    assert store._ask(ask, Request("redis://h", "counter add hits", "unsafe")) == 2
+    assert store._send(Request("redis://h", "counter add hits", "unsafe"), lambda _: ask()) == 2
 
 
 def test_more_tasks_than_a_script_may_add_are_refused(make_backend: Callable[[str], SharedBackend]) -> None:
