@@ -1,6 +1,6 @@
 """The errors of shared state. kit/contract/errors.py explains how a class describes an error."""
 
-from ..kit.contract.errors import ExitStatus, ExtraNotInstalled, ToolError
+from ..kit.contract.errors import USUAL_RETRY_MS, ExitStatus, ExtraNotInstalled, ToolError
 from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from ..kit.contract.lock_held import estimate_retry_ms
 from ..kit.program import env_variable
@@ -103,7 +103,8 @@ class CounterRange(ToolError):
 class StoreBusy(ToolError):
     """Another program keeps the store locked, with a lock of the database."""
 
-    code, exit_status, retryable = "LOCK_HELD", ExitStatus.LOCK_HELD, True
+    code, exit_status = "LOCK_HELD", ExitStatus.LOCK_HELD
+    retry_after_ms: int | None = USUAL_RETRY_MS
     sentence = "The store {store} is locked by another program, or by a client that is paused."
     advice = "Try again later. To wait for the lock, pass --lock-timeout 30s."
 
@@ -175,7 +176,7 @@ class StoreMisconfigured(ToolError):
 class StoreUnavailable(ToolError):
     """The store is unreachable."""
 
-    code, exit_status, retryable = "STORE_UNAVAILABLE", ExitStatus.UNAVAILABLE, True
+    code, exit_status = "STORE_UNAVAILABLE", ExitStatus.UNAVAILABLE
     retry_after_ms: int | None = _RETRY_AFTER_MS
     sentence = "Cannot reach {store}: {reason}. Nothing was changed."
     advice = "Try again later. To check the store, run `{PROGRAM} doctor`."
