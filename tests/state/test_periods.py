@@ -20,6 +20,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.children import ChildExit
+from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import doctor, exchange, sqlite, update, worker
 from sampletool.state.connect import connect_for_cleanup
@@ -86,6 +87,33 @@ def test_a_value_is_there_until_its_time_is_up_and_then_it_never_was(clock: Stor
     assert store.state_set("leader", "bob", if_version=0) == (2, "created", False)
 
 
+def test_a_value_that_no_longer_expires_stays_when_its_time_is_up(clock: StoreClock) -> None:
+    """A write removes what has expired. Naive: also what had a time limit once."""
+    store: Store = clock.store
+    store.state_set("leader", "ann", expires_ms=60_000)
+    store.state_set("leader", "ann")
+
+    clock.pass_by(60_000)
+    store.state_set("other", 1)
+
+    assert store.state_get("leader").value == "ann"
+    assert store.state_get("leader").version == 2
+
+
+def test_the_age_of_a_task_is_measured_from_its_end_and_not_from_its_claim(clock: StoreClock) -> None:
+    store: Store = clock.store
+    store.task_add("work", [NewTask("x", "a")])
+    task = claim_one(store, lease_ms=HOUR_MS)
+    clock.pass_by(60_000)
+    store.task_finish("a", task.generation)
+
+    clock.pass_by(60_000 + 50_000)
+    assert store.task_clean(60_000, ["done"])[0] == 0
+
+    clock.pass_by(60_000 + 60_000)
+    assert store.task_clean(60_000, ["done"])[0] == 1
+
+
 def test_a_lease_lasts_until_its_end_and_from_then_on_the_task_is_anybody_s(clock: StoreClock) -> None:
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
@@ -113,6 +141,7 @@ def test_a_lease_that_is_renewed_in_its_last_millisecond_lasts_once_more(clock: 
 
     clock.pass_by(2 * 60_000 - 2)
     assert statuses(store) == {"claimed": 1}
+    assert store.task_claim("work", "bob", lease_ms=60_000).tasks == []
     clock.pass_by(2 * 60_000 - 1)
     assert statuses(store) == {"expired": 1}
 
@@ -263,6 +292,27 @@ def test_a_server_that_is_away_is_asked_again_for_as_long_as_was_said_and_at_lea
 
     assert asked_at[:3] == [0, 0.05, 0.1]
     assert waits <= still.elapsed < waits + 0.06
+
+
+def test_a_signal_in_the_pause_before_the_next_attempt_ends_the_wait(still: Clock) -> None:
+    policy = make_policy(still, 600)
+    attempts: list[float] = []
+
+    def ask(_deadline: float, _is_repetition: bool) -> None:
+        attempts.append(still.elapsed)
+        raise NoReply("away", was_sent=False)
+
+    def wait(seconds: float, _descriptors: Any = ()) -> list[int]:
+        still.advance(seconds)
+        policy.signals.receive(signal.SIGINT)
+        return []
+
+    policy.signals.wait = wait  # type: ignore[method-assign]
+
+    with pytest.raises(Interrupted):
+        send(Request("redis://h"), policy, ask)
+
+    assert len(attempts) == 1
 
 
 def test_a_write_whose_outcome_is_unknown_is_not_repeated(still: Clock) -> None:
