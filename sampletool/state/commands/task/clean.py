@@ -35,7 +35,7 @@ def command(
         _store.duration_option("Remove tasks that ended at least this long ago."),
     ],
     status: Annotated[
-        Literal["done", "failed", "cancelled", "done,failed", "done,failed,cancelled"],
+        Literal["done", "failed", "cancelled", "done,failed"],
         typer.Option(help="Remove tasks with this status."),
     ] = "done",
     store: _store.StoreOption = None,
