@@ -17,10 +17,10 @@ from sampletool.kit.contract.errors import ExtraNotInstalled
 from sampletool.kit.contract.file_errors import FileNotFound, IoFailure
 from sampletool.kit.safety.errors import UnsafePath
 from sampletool.kit.testing.failing import failure_of
+from sampletool.kit.testing.processors import one_processor
 from sampletool.state.connect import open_store
 from sampletool.state.sqlite import SCHEMA_STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import SqliteStore
-from tests.kit.busy import one_processor
 from tests.state.support.outcomes import outcome
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
