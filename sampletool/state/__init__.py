@@ -1,1 +1,4 @@
-"""Shared state that loses nothing: counters, tasks and versioned values on SQLite, PostgreSQL, Redis and in process."""
+"""Shared state that loses nothing: counters, tasks, and values with versions.
+
+It is on SQLite, PostgreSQL or Redis, or inside one process.
+"""

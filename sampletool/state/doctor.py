@@ -1,24 +1,51 @@
-"""What shared state adds to `doctor`: is the store there, and does it keep what it acknowledges?"""
+"""The checks that shared state adds to `doctor`."""
 
 from ..kit.commands.doctor import Probe
 from ..kit.context import Context
 from ..kit.contract.expected import EXPECTED, to_tool_error
-from .opening import store_of
+from .connect import connect_for_command
+from .protocol import Health
 
-_SKEW_MS = 2000
+_MAX_SKEW_MS = 2000
+"""The largest difference of the clocks that is not reported."""
 
 
 def probe(context: Context) -> list[Probe]:
-    """Is the configured store there, does it keep what it acknowledges, and is its clock near ours?"""
+    """Check that the store is reachable, keeps what it acknowledges, and has the right time."""
     try:
-        found = store_of(context).health()
+        health = connect_for_command(context).health()
     except EXPECTED as error:
         return [Probe("store is reachable", "the store", False, to_tool_error(error).message)]
-    settings = ", ".join(f"{name} {value}" for name, value in sorted(found.settings.items()))
-    kept = "; ".join(found.problems) or settings
-    skew = f"its clock is {found.clock_skew_ms} ms from ours" if abs(found.clock_skew_ms) > _SKEW_MS else None
     return [
-        Probe("store is reachable", found.server, True),
-        Probe("store keeps what it acknowledges", found.server, not found.problems, kept),
-        Probe("store and clock agree", found.server, skew is None, skew),
+        Probe("store is reachable", health.server, True),
+        Probe(
+            "store keeps what it acknowledges",
+            health.server,
+            not health.problems,
+            _durability(health),
+        ),
+        Probe(
+            "store and clock agree",
+            health.server,
+            _is_clock_right(health),
+            _clock_difference(health),
+        ),
     ]
+
+
+def _durability(health: Health) -> str:
+    """Return the problems, or the settings if there are none."""
+    if health.problems:
+        return "; ".join(health.problems)
+    settings = [f"{name} {value}" for name, value in sorted(health.settings.items())]
+    return ", ".join(settings)
+
+
+def _is_clock_right(health: Health) -> bool:
+    return abs(health.clock_skew_ms) <= _MAX_SKEW_MS
+
+
+def _clock_difference(health: Health) -> str | None:
+    if _is_clock_right(health):
+        return None
+    return f"its clock differs from this machine's by {health.clock_skew_ms} ms"

@@ -1,8 +1,16 @@
-"""A store on a PostgreSQL server: for many machines, with transactions and real durability.
+"""A store on a PostgreSQL server: for users on many machines.
 
-A verb is one transaction. If the connection is lost before COMMIT was sent, nothing happened, and the verb is done
-again on a new one; after that only if repeating it is harmless, because nobody knows. A signal ends the wait, and
-cancels on the server what was waited for. With asynchronous standbys a failover may lose the last writes.
+**A verb is one transaction.** If the connection breaks before COMMIT was sent, nothing has
+happened, so the transaction is repeated on a new connection. If it breaks afterwards, nobody knows.
+Then the transaction is repeated only if that is harmless (see exchange.py).
+
+**A wait for the server can be interrupted.** psycopg waits for each piece of a reply. `Link` looks
+for a signal and at the deadline in between, and cancels on the server what it no longer waits for.
+
+**Limits end with the transaction.** All settings are SET LOCAL, because a pooler such as pgbouncer
+gives the same connection to other clients afterwards.
+
+With asynchronous standbys, a failover can lose the last writes.
 """
 
 import logging
@@ -11,228 +19,487 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
-from psycopg import errors as said
+from psycopg import errors as driver_errors
 
 from ..kit.contract.errors import ToolError
-from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
+from ..kit.contract.file_errors import PathError
 from ..kit.contract.text import redact
 from ..kit.program import PACKAGE
-from ..kit.safety.signals import Signals
-from . import errors
-from .asking import interruptibly, until_answered
-from .sql import SqlStore, T
-from .sql_verbs import Session, schema, schema_of_0_2
-from .store_url import no_store, shown_url
-from .terms import Terms
+from . import errors, sql_verbs
+from .exchange import NoReply, Request, Watch, connect_in_thread, send
+from .protocol import Health
+from .retry_policy import RetryPolicy
+from .sql import ServerDescription, SqlStore, T
+from .sql_verbs import Session, schema_of_0_1, schema_of_0_2, schema_of_0_3
+from .store import Write
+from .store_url import invalid_store, shown_url, take_store_name
 
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # else its warnings are on stderr, in its own words
+# Without a handler, Python would print psycopg's warnings to stderr.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-STEPS = (
+
+SCHEMA_STEPS = (
     "CREATE TABLE tool_store (version integer NOT NULL); INSERT INTO tool_store VALUES (0);"
-    + schema(text='text COLLATE "C"', serial="bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"),
+    + schema_of_0_1(
+        text='text COLLATE "C"',
+        serial="bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+    ),
     schema_of_0_2(now=_NOW, task_of_key="substr(key, 6)::jsonb ->> 0"),
+    schema_of_0_3(),
 )
-"""The schema, as the steps that lead to it: a store remembers how many it has been through. Only ever append."""
-_ADVISORY = 0x746F6F6C
-"""The first half of our advisory locks, to keep them apart from other people's."""
+"""The steps that lead from an empty database to the schema. Only append to them.
+
+A store remembers how many of the steps it has been through.
+"""
+
+_ADVISORY_CLASS = 0x746F6F6C
+"""The first half of the number of each advisory lock. It keeps ours apart from those of others."""
+
 _GRACE_SECONDS = 0.5
-"""The server is asked to give up a little before the driver does, so that its own reason is heard."""
+"""How much earlier than the driver the server gives up, so that its own reason arrives."""
+
+_CONNECT_MIN_SECONDS = 2
+"""The shortest time limit for connecting that libpq accepts."""
+
 _IDLE_MS = 2000
-"""A client that is paused inside a transaction loses it after this long, and with it everything it locks."""
-_UNDONE = ("25P03", "57014", "40")
-"""The server has undone the transaction: the client was silent in it, it took too long, or others were in its way."""
-_LOST = ("57P", "08")
-"""The server shuts down or starts, or the connection is lost."""
-_REFUSALS = {"42501": PermissionDenied, "25006": errors.StoreReadOnly, "53100": NoSpace}
-"""By SQLSTATE: the privilege is missing, the server or the user is read-only, the disk is full."""
-_REASONS = {
-    r"authentication failed|no password|no pg_hba.conf entry|role .* (does not exist|is not permitted)": "auth",
-    r"database .* does not exist": "none",
-    r"too many (clients|connections)|connection slots": "it has no connection left for us",
-    r"timeout|timed out": "it did not answer in time",
-    r"translate host name|name or service": "the name of its host is not known",
-    r"refused|no such file": "nothing listens there",
+"""How long a client may be silent in a transaction.
+
+Then the server ends the transaction and releases its locks. The client may be paused.
+"""
+
+_UNDONE_STATES = ("25P03", "57014", "40")
+"""The SQLSTATEs, or their beginnings, of a transaction that the server has undone.
+
+The client was silent, the transaction took too long, or it was in the way of others.
+"""
+
+_LOST_STATES = ("57P", "08")
+"""The server starts or shuts down, or the connection is lost."""
+
+_REFUSALS: dict[str, type[PathError]] = {
+    "42501": errors.StoreForbidden,
+    "25006": errors.StoreReadOnly,
+    "53100": errors.StoreFull,
 }
-"""What a failed connection means: it carries no code, only a text, which may quote a part of a badly escaped URL."""
+"""The error for a SQLSTATE: a missing privilege, a read-only server, a full disk."""
+
+_NO_SUCH_USER = r"role .* (does not exist|is not permitted)"
+_WRONG_LOGIN = re.compile(
+    rf"authentication failed|no password|no pg_hba.conf entry|{_NO_SUCH_USER}",
+    re.IGNORECASE,
+)
+_NO_SUCH_DATABASE = re.compile(r"database .* does not exist", re.IGNORECASE)
+
+_PERMANENT_REASONS = {
+    r"server does not support SSL": "the server does not offer TLS, which sslmode requires",
+    r"certificate verify failed|certificate is not valid": (
+        "the certificate of the server is not trusted, or belongs to another host"
+    ),
+    r"root certificate file .* does not exist|root.crt": "the file of sslrootcert does not exist",
+    r"certificate file|private key file": "the file of sslcert or sslkey cannot be used",
+    r"server certificate for .* does not match": "the certificate belongs to another host",
+    r"invalid sslmode|sslmode value": "sslmode has an unknown value",
+    r'invalid port|connection option "port"': "the port is not a number from 1 to 65535",
+    r"invalid .* value": "an option of the URL has an invalid value",
+}
+"""Why connecting can never succeed, by a pattern of psycopg's text."""
+
+_TEMPORARY_REASONS = {
+    r"too many (clients|connections)|connection slots": "it has no free connection",
+    r"timeout|timed out": "it did not reply in time",
+    r"translate host name|name or service": "the name of its host is unknown",
+    r"refused|no such file": "no server is listening there",
+}
+"""Why the server is unreachable now, by a pattern of psycopg's text.
+
+The text itself is never shown. It has no code, and may quote a part of a badly escaped URL.
+"""
 
 
 class Link(psycopg.Connection[Any]):
-    """A connection that keeps a deadline and notices signals. Advisory locks stand for names that have no row yet."""
+    """A connection that keeps a deadline and notices signals."""
 
     now = _NOW
-    locked = "FOR UPDATE"
-    unclaimed = "FOR UPDATE SKIP LOCKED"
-    signals: Signals
-    give_up_at: float
-    is_prepared = False
-    """Whether its store has our schema, and not only until a rehearsal ends."""
+    for_update = "FOR UPDATE"
+    skip_locked = "FOR UPDATE SKIP LOCKED"
+
+    is_repetition = False
+    watch: Watch | None = None
+    """The limits of the exchange. None while the connection is being set up."""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Wait for the server. psycopg calls this for each reply, with a generator."""
         return super().wait(self._watched(gen), interval, timeout)
 
     def _watched(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Pass everything on to the generator, but stop when the exchange is over.
+
+        Each value that `gen` yields is what it waits for. It is sent whether that is ready, or 0
+        after `interval` seconds without a byte.
+        """
         try:
-            wanted = next(gen)
+            awaited = next(gen)
             while True:
-                ready = yield wanted
-                if not ready and (self.signals.is_over() or time.monotonic() > self.give_up_at):
+                ready = yield awaited
+                # A reply that is complete ends the generator here, and counts.
+                awaited = gen.send(ready)
+                # Look also if bytes have arrived: they may never stop.
+                if self.watch is not None and self.watch.is_over():
                     with suppress(psycopg.Error):
                         self.cancel_safe(timeout=_GRACE_SECONDS)
                     raise psycopg.OperationalError("timeout")
-                wanted = gen.send(ready)
         except StopIteration as end:
             return end.value
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
-        cursor = self.execute(_placed(statement), values)
-        return cursor.fetchall() if cursor.description else []
+        """Return the rows that a statement finds."""
+        cursor = self.execute(_in_driver_syntax(statement), values)
+        if cursor.description is None:
+            return []
+        return cursor.fetchall()
 
-    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
-        if len(values) == 1:  # without the pipeline, which costs as much as the statement
-            return [self.execute(_placed(statement), values[0]).rowcount]
+    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+        """Execute a statement for each of the values. Return how many rows each has changed."""
+        if not values:
+            return []
+        if len(values) == 1:
+            # executemany() would start a pipeline, which costs as much as the statement.
+            return [self.execute(_in_driver_syntax(statement), values[0]).rowcount]
         cursor = self.cursor()
-        cursor.executemany(_placed(statement), values, returning=True)
-        return [result.rowcount for result in cursor.results()] if values else []
+        cursor.executemany(_in_driver_syntax(statement), values, returning=True)
+        return [result.rowcount for result in cursor.results()]
 
-    def be_alone_with(self, name: str) -> None:
-        self.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY, name))
+    def lock_name(self, name: str) -> None:
+        """Wait until no other transaction has locked this name, and lock it for this one."""
+        self.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_ADVISORY_CLASS, name))
 
 
-class Postgres(SqlStore):
-    """See sql.py."""
+_Tables = Literal["created", "required", "optional"]
+"""What happens if a database has no tables: create them, raise _NoTables, or do without them."""
 
-    def __init__(self, url: str, terms: Terms, steps: tuple[str, ...] = STEPS) -> None:
-        super().__init__(terms, steps)
-        self._shown = shown_url(url)
-        self._url = url
 
-    def describe(self) -> tuple[str, list[str], dict[str, str]]:
-        names = "('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')"
-        settings = dict(self.look(lambda db: db.rows(f"SELECT name, setting FROM pg_settings WHERE name IN {names}")))
-        self.look(lambda db: db.rows("UPDATE tool_floor SET version = version"))  # refused where it may not be changed
-        problems = [f"{name} is off" for name, setting in settings.items() if setting == "off"]
-        return f"PostgreSQL {settings.pop('server_version')} ({self._shown})", problems, settings
+class _NoTables(Exception):
+    """The database has no tables yet, and this attempt only reads."""
 
-    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
-        """Committed when it returns, undone if it raises."""
-        return until_answered(self._terms, self._url, lambda deadline: self._attempt(body, deadline, may_repeat))
 
-    def _attempt(self, body: Callable[[Session], T], deadline: float, may_repeat: bool) -> T:
-        is_certain = True
+class PostgresStore(SqlStore):
+    """A store in one schema of a PostgreSQL database."""
+
+    def __init__(
+        self,
+        url: str,
+        policy: RetryPolicy,
+        schema_steps: tuple[str, ...] = SCHEMA_STEPS,
+    ) -> None:
+        """Keep the arguments: the store connects when it is first used."""
+        super().__init__(policy, schema_steps)
+        self._shown_url = shown_url(url)
+        # Several stores can share a database if each has a schema of its own.
+        self._url, self._schema_name = take_store_name(url, "schema")
+        self._watch = Watch(policy.signals)
+        self._has_schema = False
+        """Whether the database has the schema. A dry run creates it for a moment only."""
+
+    def transact(self, body: Callable[[Session], T], write: Write | None = None) -> T:
+        """Return what `body` returns, and commit. If it raises an error, undo everything."""
+        if write is None:
+            return self._send(Request(store=self._shown_url), body, "required")
+        request = Request(
+            store=self._shown_url,
+            change=write.describe(),
+            repetition=write.repetition,
+        )
+        return self._send(request, body, "created")
+
+    def read(self, verb: str, arguments: dict[str, Any]) -> Any:
+        """Return what the verb reads. A database without tables reads as an empty store."""
         try:
-            link = self._connected(deadline + 2 * _GRACE_SECONDS)
-            self._begin(link)
-            answer = body(link)
-            if not self._terms.rehearse:
-                is_certain = may_repeat
-                link.commit()
-            return answer
-        except psycopg.Error as error:
-            raise self._our_error(error, is_certain=is_certain) from None
-        finally:
-            self._leave()
+            return super().read(verb, arguments)
+        except _NoTables:
+            return sql_verbs.READ_FROM_EMPTY_STORE[verb]
 
-    def _connected(self, give_up_at: float) -> Link:
-        link: Link | None = self.current()
-        if link is None or link.closed:
-            seconds = max(2, round(give_up_at - time.monotonic()))
-            link = self._connection = interruptibly(
-                self._terms.signals,
-                lambda: Link.connect(
-                    self._url,
-                    connect_timeout=seconds,
-                    application_name=PACKAGE,
-                    client_encoding="utf8",
-                    autocommit=True,
-                    prepare_threshold=None,
-                ),
-                Link.close,
-            )
-        link.signals, link.give_up_at = self._terms.signals, give_up_at
-        if not link.is_prepared:
-            self._prepare(link)
-            link.is_prepared = not self._terms.rehearse
-        return link
+    def describe(self) -> ServerDescription:
+        """Return the version of the server, and the settings that decide whether it keeps data.
 
-    def _begin(self, link: Link) -> None:
-        """In one message, and with limits that end with the transaction: behind a pooler the next is another's."""
-        lock_ms = max(1, round(self._terms.seconds() * 1000))
-        answer_seconds = self._terms.seconds(self._terms.answer_seconds)
-        answer_ms = max(lock_ms, round(answer_seconds * 1000)) + round(_GRACE_SECONDS * 1000)
-        link.execute(
-            f"BEGIN; SET LOCAL lock_timeout = {lock_ms}; SET LOCAL statement_timeout = {answer_ms};"
-            f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}".encode()
+        If there are tables, this fails if this user may not change them.
+        """
+        settings = dict(self._send(Request(store=self._shown_url), _read_settings, "optional"))
+        try:
+            self.look(_update_nothing)
+        except _NoTables:
+            settings["tables"] = "do not exist yet. The first write creates them"
+        version = settings.pop("server_version")
+        return ServerDescription(
+            server=f"PostgreSQL {version} ({self._shown_url})",
+            problems=[f"{name} is off" for name, setting in settings.items() if setting == "off"],
+            settings=settings,
         )
 
-    def _prepare(self, link: Link) -> None:
+    def health(self) -> Health:
+        """Return the state of the server."""
+        description = self.describe()
+        request = Request(store=self._shown_url)
+        ((server_ms,),) = self._send(request, _read_clock, "optional")
+        return description.to_health(server_ms)
+
+    def _send(self, request: Request, body: Callable[[Session], T], tables: _Tables) -> T:
+        def attempt(give_up_at: float, is_repetition: bool) -> T:
+            return self._attempt(body, give_up_at, tables=tables, is_repetition=is_repetition)
+
+        return send(request, self._policy, attempt)
+
+    def _attempt(
+        self,
+        body: Callable[[Session], T],
+        give_up_at: float,
+        *,
+        tables: _Tables,
+        is_repetition: bool,
+    ) -> T:
+        """Make one attempt at a transaction. Raise NoReply if the connection is lost."""
+        is_commit_sent = False
+        try:
+            link = self._connected(give_up_at + 2 * _GRACE_SECONDS)
+            link.is_repetition = is_repetition
+            if tables != "optional" and not self._has_schema:
+                self._prepare(link, may_create=tables == "created")
+            if tables == "optional":
+                self._begin(link)
+            else:
+                self._begin_if_not_newer(link)
+            result = body(link)
+            if not self._policy.dry_run:
+                is_commit_sent = True
+                link.commit()
+            return result
+        except (psycopg.Error, TimeoutError) as error:
+            raise self._our_error(error, was_sent=is_commit_sent) from None
+        except UnicodeError:
+            problem = f"{self._shown_url} names a host that cannot exist"
+            raise invalid_store(self._url, problem) from None
+        finally:
+            self._leave_transaction()
+
+    def _connected(self, give_up_at: float) -> Link:
+        """Return an open connection."""
+        self._watch.give_up_at = give_up_at
+        link: Link | None = self.current_connection()
+        if link is None or link.closed:
+            link = self._connect(give_up_at)
+            self._connection = link
+            self._has_schema = False
+        link.watch = self._watch
+        return link
+
+    def _connect(self, give_up_at: float) -> Link:
+        seconds_left = round(give_up_at - time.monotonic())
+        connect_seconds = max(_CONNECT_MIN_SECONDS, seconds_left)
+
+        def connect() -> Link:
+            return Link.connect(
+                self._url,
+                connect_timeout=connect_seconds,
+                application_name=PACKAGE,
+                client_encoding="utf8",
+                autocommit=True,
+                prepare_threshold=None,
+            )
+
+        return connect_in_thread(connect, self._watch, Link.close)
+
+    def _begin(self, link: Link, *more_statements: str) -> psycopg.Cursor[Any]:
+        """Start a transaction with time limits. All of it is one message, so one round trip."""
+        lock_seconds = self._policy.seconds_from_now()
+        statement_seconds = self._policy.seconds_from_now(self._policy.min_server_seconds)
+        lock_ms = max(1, round(lock_seconds * 1000))
+        grace_ms = round(_GRACE_SECONDS * 1000)
+        statement_ms = max(lock_ms, round(statement_seconds * 1000)) + grace_ms
+        statements = [
+            "BEGIN",
+            f"SET LOCAL lock_timeout = {lock_ms}",
+            f"SET LOCAL statement_timeout = {statement_ms}",
+            f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}",
+        ]
+        if self._schema_name is not None:
+            statements.append(f'SET LOCAL search_path = "{self._schema_name}"')
+        statements += more_statements
+        return link.execute(";".join(statements).encode())
+
+    def _begin_if_not_newer(self, link: Link) -> None:
+        """Start a transaction. Raise StateTooNew if a newer client has upgraded the tables.
+
+        Reading the version also locks it until the transaction ends: an upgrade waits for that.
+        """
+        cursor = self._begin(link, "SELECT version FROM tool_store")
+        # Each statement has a result. That of the last one is the version.
+        while cursor.nextset():
+            continue
+        ((version,),) = cursor.fetchall()
+        self._refuse_newer(version)
+
+    def _prepare(self, link: Link, *, may_create: bool) -> None:
+        """Create the tables, or upgrade them.
+
+        A read and a dry run change nothing: they create the tables in a transaction that is undone.
+        To read from a database without tables, raise _NoTables instead. So a user who may not
+        create tables can read.
+        """
         encoding = link.info.parameter_status("server_encoding")
         if encoding != "UTF8":
-            problem = f"its encoding {encoding} cannot hold every text"
-            advice = "Use a database that was created with ENCODING 'UTF8'."
-            raise errors.StoreUnsafe(store=self._shown, reason=problem, suggestion=advice)
-        if self._version(link) == len(self._steps):
-            return
+            raise errors.StoreUnsafe(
+                store=self._shown_url,
+                reason=f"its encoding {encoding} cannot represent every text",
+                suggestion="Use a database that was created with ENCODING 'UTF8'.",
+            )
         self._begin(link)
-        link.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_ADVISORY,))
-        for step in self._steps[self._version(link) :]:
-            link.execute(step.encode())
-        link.execute("UPDATE tool_store SET version = %s", (len(self._steps),))
-        if not self._terms.rehearse:
+        version = self._read_version(link)
+        if version == len(self._schema_steps):
+            link.rollback()
+            self._has_schema = True
+            return
+        if version == 0 and not may_create:
+            raise _NoTables
+        self._upgrade(link)
+        # Otherwise the transaction stays open. The next BEGIN in it does nothing, and it is undone
+        # at the end of the attempt.
+        if may_create and not self._policy.dry_run:
             link.commit()
+            self._has_schema = True
 
-    def _version(self, link: Link) -> int:
-        """Asked again by who waited for the lock of the schema: of the table itself, because the cached answer to
-        `to_regclass` is still the one from before."""
-        asked = "SELECT count(*) FROM pg_class WHERE relname = 'tool_store' AND pg_table_is_visible(oid)"
-        if link.execute(asked).fetchone() == (0,):
+    def _upgrade(self, link: Link) -> None:
+        """Execute the schema steps that are missing, in the current transaction."""
+        # Only one client creates or upgrades the tables.
+        link.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_ADVISORY_CLASS,))
+        if self._schema_name is not None:
+            link.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema_name}"'.encode())
+        version = self._read_version(link)
+        if version > 0:
+            # Wait for the transactions of older versions. Later ones will see the new version.
+            link.execute("LOCK TABLE tool_store IN ACCESS EXCLUSIVE MODE")
+            version = self._read_version(link)
+        for step in self._schema_steps[version:]:
+            link.execute(step.encode())
+        link.execute("UPDATE tool_store SET version = %s", (len(self._schema_steps),))
+
+    def _read_version(self, link: Link) -> int:
+        """Return how many schema steps the database has been through: 0 if it has no tables.
+
+        Raise StateTooNew if there are more than this version knows.
+        """
+        # Not to_regclass(): after waiting for the lock of the schema, it would still return its
+        # cached result from before.
+        ((table_count,),) = link.rows(
+            """
+            SELECT count(*) FROM pg_class
+            WHERE relname = 'tool_store' AND pg_table_is_visible(oid)
+            """
+        )
+        if table_count == 0:
             return 0
-        ((version,),) = link.execute("SELECT version FROM tool_store").fetchall()
-        if version > len(self._steps):
-            raise errors.StateTooNew(store=self._shown, found=version, known=len(self._steps))
+        ((version,),) = link.rows("SELECT version FROM tool_store")
+        self._refuse_newer(version)
         return int(version)
 
-    def _leave(self) -> None:
-        """Out of the transaction, whatever happened in it."""
-        if (link := self.current()) is not None:
-            try:
-                link.rollback()
-            except psycopg.Error:  # in the middle of something, or lost
-                link.close()
+    def _refuse_newer(self, version: int) -> None:
+        """Raise StateTooNew if the tables have more schema steps than this version knows."""
+        if version > len(self._schema_steps):
+            raise errors.StateTooNew(
+                store=self._shown_url,
+                found=version,
+                known=len(self._schema_steps),
+            )
 
-    def _our_error(self, error: psycopg.Error, *, is_certain: bool) -> ToolError:
-        self._terms.signals.check()
-        first_line, reason = redact(str(error).partition("\n")[0]), _reason(error)
-        if isinstance(error, said.LockNotAvailable):
-            return self._terms.busy(self._shown)
+    def _leave_transaction(self) -> None:
+        """End the transaction, whatever happened in it. After a commit, this does nothing."""
+        link = self.current_connection()
+        if link is None:
+            return
+        try:
+            link.rollback()
+        except psycopg.Error:
+            # The connection is lost, or in the middle of something.
+            link.close()
+
+    def _our_error(
+        self,
+        error: psycopg.Error | TimeoutError,
+        *,
+        was_sent: bool,
+    ) -> Exception:
+        """Return NoReply if the connection is lost, and one of our own errors otherwise."""
+        if isinstance(error, TimeoutError):
+            return NoReply("it did not reply in time", was_sent=was_sent)
+        if isinstance(error, driver_errors.LockNotAvailable):
+            return self._policy.busy_error(self._shown_url)
         if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
-            return no_store(self._url, f"{self._shown} is not the URL of a PostgreSQL server")
-        if not _is_lost(error) and not (error.sqlstate or "").startswith(_UNDONE):
-            return _REFUSALS.get(error.sqlstate or "", IoFailure)(self._shown, first_line)
-        if reason == "auth":
-            return errors.StoreAuthFailed(store=self._shown, reason="the user or password is not accepted")
-        if reason == "none":
-            return no_store(self._url, f"there is no database {self._shown}", "Create it, or name another.")
-        is_known = is_certain or not _is_lost(error)
-        unavailable = errors.StoreUnavailable if is_known else errors.OutcomeUnknown
-        return unavailable(store=self._shown, reason=reason)
+            problem = f"{self._shown_url} is not the URL of a PostgreSQL server"
+            return invalid_store(self._url, problem)
+        sqlstate = error.sqlstate or ""
+        if _is_connection_lost(error):
+            permanent_error = self._permanent_error(error)
+            if permanent_error is not None:
+                return permanent_error
+            return NoReply(_temporary_reason(error), was_sent=was_sent)
+        if sqlstate.startswith(_UNDONE_STATES):
+            # The server has undone it, so this is certain, even if COMMIT was sent.
+            return NoReply(_temporary_reason(error), was_sent=False)
+        first_line = redact(str(error).partition("\n")[0])
+        error_class = _REFUSALS.get(sqlstate, errors.StoreFailure)
+        return error_class(self._shown_url, first_line)
+
+    def _permanent_error(self, error: psycopg.Error) -> ToolError | None:
+        """Return the error for a mistake that a retry cannot correct, or None."""
+        text = str(error)
+        if _WRONG_LOGIN.search(text):
+            reason = "the user or password is not accepted"
+            return errors.StoreAuthFailed(store=self._shown_url, reason=reason)
+        if _NO_SUCH_DATABASE.search(text):
+            problem = f"there is no database {self._shown_url}"
+            return invalid_store(self._url, problem, "Create it, or name another one.")
+        for pattern, reason in _PERMANENT_REASONS.items():
+            if re.search(pattern, text, re.IGNORECASE):
+                return errors.StoreMisconfigured(store=self._shown_url, reason=reason)
+        return None
+
+
+def _read_clock(db: Session) -> list[Any]:
+    return db.rows(f"SELECT {db.now}")
+
+
+def _update_nothing(db: Session) -> None:
+    """Fail on a server that does not accept changes, and without the privilege to make them."""
+    db.rows("UPDATE tool_floor SET version = version")
+
+
+def _read_settings(db: Session) -> list[Any]:
+    return db.rows(
+        """
+        SELECT name, setting FROM pg_settings WHERE name IN
+            ('fsync', 'synchronous_commit', 'full_page_writes', 'server_version')
+        """
+    )
 
 
 @cache
-def _placed(statement: str) -> Any:
-    """`:name`, as this driver writes it."""
+def _in_driver_syntax(statement: str) -> Any:
+    """Return the statement with `%(name)s` instead of `:name`. A cast, `::text`, stays."""
     return re.sub(r"(?<!:):([a-z]\w*)", r"%(\1)s", statement)
 
 
-def _is_lost(error: psycopg.Error) -> bool:
-    """The connection, or the server behind it, and not a statement that failed."""
-    is_about_it = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-    return is_about_it and (error.sqlstate or "08").startswith(_LOST)
+def _is_connection_lost(error: psycopg.Error) -> bool:
+    """Return whether this is about the connection or the server, and not about a statement."""
+    if not isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+        return False
+    # Without a SQLSTATE, the error is not from the server. So the driver could not reach it.
+    return error.sqlstate is None or error.sqlstate.startswith(_LOST_STATES)
 
 
-def _reason(error: psycopg.Error) -> str:
-    found = (reason for words, reason in _REASONS.items() if re.search(words, str(error), re.IGNORECASE))
-    return next(found, "no connection")
+def _temporary_reason(error: psycopg.Error) -> str:
+    for pattern, reason in _TEMPORARY_REASONS.items():
+        if re.search(pattern, str(error), re.IGNORECASE):
+            return reason
+    return "no connection"

@@ -1,197 +1,492 @@
-"""A store on a Redis or Valkey server: for many machines, where the last writes may be lost if the server fails over.
+"""A store on a Redis or Valkey server: for users on many machines.
 
-Every verb is one call of redis.lua, so one atomic step. A server that may evict keys is refused; one without an
-append-only file is used with a warning. The driver's own retries are off: after a lost connection nobody knows
-whether a write happened, so it is repeated only if it carries an idempotency key or a fence.
+**A verb is one call of redis.lua**, a script that runs on the server, so it is one atomic step.
+
+**Nothing is repeated silently.** The driver's own retries are off. After a lost connection, nobody
+knows whether a change was made, so it is sent again only if that is harmless (see exchange.py).
+
+**A wait for the server can be interrupted.** The driver reads a reply piece by piece.
+`_WatchedSocket` looks for a signal and at the deadline in between.
+
+**The server must not lose data by design.** A server that may evict keys is refused. One without an
+append-only file is used, with a warning. A failover can lose the last writes.
 """
 
 import re
+import socket
+import ssl
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from importlib.resources import files
-from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from redis import Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ..kit.contract.errors import InvalidValues, Mistake, ToolError, VersionConflict
-from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied
-from ..kit.safety.signals import Signals
 from . import errors
-from .asking import interruptibly, until_answered
-from .promises import Health
-from .store import Store, Write
-from .store_url import no_store, shown_url
-from .terms import Terms
+from .exchange import NoReply, Request, Watch, connect_in_thread, send
+from .protocol import Health
+from .retry_policy import RetryPolicy
+from .store import Reply, Store, Write
+from .store_url import invalid_store, shown_url, take_store_name
 
-_SCHEMA = 2
-_PREFIX = "{sampletool}"
-"""In braces: all keys of a store share one slot, as a script needs it on a cluster."""
-_SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
-_MOST_AT_ONCE = 1000
+T = TypeVar("T")
+
+_SCHEMA = 3
+
+_DEFAULT_PREFIX = "{sampletool}"
+"""The beginning of all keys. A store with a name of its own has that in the braces, too.
+
+In braces: a cluster keeps all keys with the same text in braces on one server, which a script
+requires.
+"""
+
+_DRIVER_SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
+"""The schemes that the driver knows under another name."""
+
+_MAX_TASKS_AT_ONCE = 1000
 _LOOK_SECONDS = 0.05
+_SOCKET_SECONDS = 3600.0
+"""The timeout that the driver gets. It never counts, because every exchange ends earlier."""
+
 _QUOTED = re.compile("\n|, with args|`|'")
-"""From here on an error of a server may quote what it was sent, and that may be a password."""
-_SETTINGS = ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
-_AUTH_REFUSALS = ("NOAUTH", "WRONGPASS")
-_NOT_DONE = (exceptions.ResponseError, exceptions.BusyLoadingError, exceptions.MaxConnectionsError)
-"""What a server refuses without having done anything."""
-_REFUSALS: dict[str, tuple[Callable[..., ToolError], str]] = {
-    "TASK_NOT_FOUND": (errors.TaskNotFound, "task"),
-    "TASK_CONFLICT": (errors.TaskConflict, "task"),
-    "LEASE_LOST": (errors.LeaseLost, "task generation actual status"),
-    "VERSION_CONFLICT": (VersionConflict, "key expected actual"),
-    "TASK_NOT_FAILED": (errors.TaskNotFailed, "task status"),
-    "COUNTER_RANGE": (errors.CounterRange, "counter value amount"),
+"""Where an error of a server may start to quote what it was sent, which may be a password."""
+
+_SHOWN_SETTINGS = ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
+_LOGIN_REFUSALS = ("NOAUTH", "WRONGPASS")
+
+_NOT_DONE = (
+    exceptions.ResponseError,
+    exceptions.BusyLoadingError,
+    exceptions.MaxConnectionsError,
+)
+"""The errors of a server that has not done what it was asked to do."""
+
+_REFUSALS: dict[str, tuple[Callable[..., ToolError], tuple[str, ...]]] = {
+    "TASK_NOT_FOUND": (errors.TaskNotFound, ("task",)),
+    "TASK_CONFLICT": (errors.TaskConflict, ("task",)),
+    "LEASE_LOST": (errors.LeaseLost, ("task", "generation", "actual", "status")),
+    "VERSION_CONFLICT": (VersionConflict, ("key", "expected", "actual")),
+    "TASK_ENDED": (errors.TaskEnded, ("task", "status")),
+    "TASK_NOT_FAILED": (errors.TaskNotFailed, ("task", "status")),
+    "COUNTER_RANGE": (errors.CounterRange, ("counter", "value", "amount")),
 }
-"""The script answers the code and these facts, in this order."""
+"""The error for each refusal of the script, and the names of the facts that follow the code."""
+
+_NO_TLS = "the server does not speak TLS at this port. Use redis:// instead of rediss://"
+
+_WRONG_CERTIFICATE = "the certificate of the server is not trusted, or belongs to another host"
+
+_PERMANENT_REASONS = {
+    "certificate.verify.failed": _WRONG_CERTIFICATE,
+    "wrong.version.number|record.layer.failure": _NO_TLS,
+    "DB index is out of range": "the server has no database of this number",
+    "^(MOVED|CROSSSLOT)": "it is one server of a cluster, which this program does not support",
+}
+"""Why using the server can never succeed, by a pattern of the text of the error."""
+
+_LISTING_VERBS = ("state_list", "task_list")
+"""The verbs that the script does in several calls, so that no call takes long."""
+
+_NO_INFO: dict[str, Any] = {}
 
 
 class RedisStore(Store):
-    def __init__(self, url: str, terms: Terms) -> None:
-        self._shown = shown_url(url)
-        self._terms = terms
-        scheme, _, rest = url.partition("://")
-        seconds = terms.seconds(terms.answer_seconds)
-        try:
-            self._client = Redis.from_url(
-                f"{_SCHEMES.get(scheme, scheme)}://{rest}",
-                socket_timeout=seconds,
-                socket_connect_timeout=seconds,
-                retry=Retry(NoBackoff(), 0),
-                decode_responses=True,
-            )
-            pool = self._client.connection_pool
-            pool.connection_class(**pool.connection_kwargs)  # connects nowhere, but refuses an option it does not know
-            pool.connection_class = _noticing(pool.connection_class, terms.signals)
-        except (ValueError, TypeError):
-            problem = f"{self._shown} is not the URL of a Redis server, or has an option that there is not"
-            raise no_store(url, problem) from None
-        self._script = self._client.register_script((files("sampletool.state") / "redis.lua").read_text())
+    """A store on one server."""
+
+    def __init__(self, url: str, policy: RetryPolicy) -> None:
+        """Check the URL. The store connects when it is first used."""
+        self._shown_url = shown_url(url)
+        self._policy = policy
+        self._watch = Watch(policy.signals)
+        url, name = take_store_name(url, "prefix")
+        self._prefix = _DEFAULT_PREFIX if name is None else f"{{sampletool:{name}}}"
+        self._refuse_wrong_path(url)
+        self._client = self._make_client(url)
+        script = (files("sampletool.state") / "redis.lua").read_text()
+        self._script = self._client.register_script(script)
+        self._is_migrated = False
         self._is_checked = False
+        """Whether the settings of the server were checked."""
 
-    def write(self, write: Write) -> tuple[Any, bool]:
-        if not self._is_checked:
-            self._check_server()
-        if write.verb == "task_add" and len(write.arguments[1]) > _MOST_AT_ONCE:
-            problem = f"more than {_MOST_AT_ONCE} tasks at once would keep the server from everything else"
-            raise InvalidValues(Mistake("BODY", "INVALID_VALUE", problem, suggestion="Add them in several calls."))
-        head = [write.verb, _SCHEMA, int(self._terms.rehearse), write.key, write.said, write.key_life_ms]
-        head += write.once.fence or [None, None]
-        sent = ["" if part is None else part for part in [*head, *_flat(write.arguments)]]
-        kind, *found = self._talk(lambda: self._script([_PREFIX], sent), may_repeat=write.may_repeat)
-        if kind in ("done", "again"):
-            return found[0], kind == "again"
-        if kind == "STATE_TOO_NEW":
-            raise errors.StateTooNew(store=self._shown, found=found[0], known=_SCHEMA)
-        if kind == "IDEMPOTENCY_KEY_REUSED":
-            raise write.reused()
-        error, names = _REFUSALS[kind]
-        raise error(**dict(zip(names.split(), found, strict=True)))
+    def write(self, write: Write) -> Reply:
+        """Make the change."""
+        self._check_server_once()
+        self._migrate_once()
+        if write.verb == "task_add" and len(write.arguments["tasks"]) > _MAX_TASKS_AT_ONCE:
+            problem = f"a Redis store takes at most {_MAX_TASKS_AT_ONCE} tasks at once"
+            hint = "Add them with several commands."
+            raise InvalidValues(Mistake("BODY", "INVALID_VALUE", problem, suggestion=hint))
+        request = Request(
+            store=self._shown_url,
+            change=write.describe(),
+            repetition=write.repetition,
+        )
+        return self._run_script(
+            request,
+            write.verb,
+            write.arguments,
+            write=write,
+            is_forecast=self._policy.dry_run,
+        )
 
-    def read(self, verb: str, *arguments: Any) -> Any:
-        if verb not in ("state_list", "task_list"):
-            return self.write(Write(verb, arguments))[0]
-        *where, after, limit = arguments
+    def read(self, verb: str, arguments: dict[str, Any]) -> Any:
+        """Return what the verb reads."""
+        self._check_server_once()
+        if verb in _LISTING_VERBS:
+            return self._read_list(verb, arguments)
+        return self._read_once(verb, arguments)
+
+    def _read_once(self, verb: str, arguments: dict[str, Any]) -> Any:
+        # A forecast makes no changes, and neither does a read.
+        request = Request(store=self._shown_url)
+        return self._run_script(request, verb, arguments, is_forecast=True).data
+
+    def _read_list(self, verb: str, arguments: dict[str, Any]) -> list[Any]:
         rows: list[Any] = []
+        limit = arguments["limit"]
+        cursor = arguments["cursor"]
         while len(rows) < limit:
-            some, after = self.write(Write(verb, (*where, after, limit - len(rows))))[0]
-            rows += some
-            if after == "":
+            rest = {**arguments, "cursor": cursor, "limit": limit - len(rows)}
+            page, cursor = self._read_once(verb, rest)
+            rows += page
+            if cursor == "":
                 break
         return rows
 
     def health(self) -> Health:
-        began = time.time()
-        seconds, microseconds = self._talk(self._client.time, may_repeat=True)
-        skew_ms = round((seconds + microseconds / 1e6 - (began + time.time()) / 2) * 1000)
-        info = self._talk(self._client.info, may_repeat=True)
-        with suppress(exceptions.RedisError):  # not everybody may ask
-            info |= self._client.config_get("appendfsync")
-        settings = {name: str(info[name]) for name in _SETTINGS if name in info}
-        name, version = ("Valkey", "valkey_version") if "valkey_version" in info else ("Redis", "redis_version")
-        return Health(f"{name} {info[version]} ({self._shown})", _problems(info), skew_ms, settings)
+        """Return the state of the server."""
+        asked_at = time.time()
+        seconds, microseconds = self._ask(self._client.time)
+        server_time = seconds + microseconds / 1_000_000
+        # The server read its clock at some moment between question and answer: take the middle.
+        own_time = (asked_at + time.time()) / 2
+        info = self._read_info()
+        if info:
+            # Only an administrator may run CONFIG.
+            with suppress(errors.StoreForbidden):
+                info = {**info, **self._ask(lambda: self._client.config_get("appendfsync"))}
+        server = "Redis or Valkey"
+        if "valkey_version" in info:
+            server = f"Valkey {info['valkey_version']}"
+        elif "redis_version" in info:
+            server = f"Redis {info['redis_version']}"
+        return Health(
+            server=f"{server} ({self._shown_url})",
+            problems=_find_problems(info),
+            clock_skew_ms=round((server_time - own_time) * 1000),
+            settings={name: str(info[name]) for name in _SHOWN_SETTINGS if name in info},
+        )
 
     def close(self) -> None:
+        """Close the connection."""
         self._client.close()
 
-    def _check_server(self) -> None:
-        info = self._talk(self._client.info, may_repeat=True)
-        problems = _problems(info)
-        if info.get("maxmemory_policy", "noeviction") != "noeviction":
-            raise errors.StoreUnsafe(store=self._shown, reason=problems[0], suggestion="Set it to noeviction.")
-        for problem in problems:
-            self._terms.warn("STORE_NOT_DURABLE", f"{self._shown}: {problem}.")
+    def _refuse_wrong_path(self, url: str) -> None:
+        """Raise InvalidValues if the path of the URL is not the number of a database.
+
+        The driver ignores such a path. So redis://host/a and redis://host/b would be one store.
+        """
+        scheme, _separator, rest = url.partition("://")
+        if _DRIVER_SCHEMES.get(scheme, scheme) == "unix":
+            return
+        # A password may contain slashes, but the host may not.
+        place = re.split("[?#]", rest)[0].rpartition("@")[2]
+        path = place.partition("/")[2]
+        if path and not path.isdecimal():
+            raise invalid_store(
+                url,
+                f"the path of {self._shown_url} is not the number of a database",
+                "To separate projects, name the store: redis://HOST/0?prefix=NAME.",
+            )
+
+    def _make_client(self, url: str) -> Any:
+        """Return a client that has not connected yet."""
+        scheme, _separator, rest = url.partition("://")
+        driver_scheme = _DRIVER_SCHEMES.get(scheme, scheme)
+        connect_seconds = self._policy.seconds_from_now(self._policy.min_server_seconds)
+        try:
+            client = Redis.from_url(
+                f"{driver_scheme}://{rest}",
+                socket_timeout=_SOCKET_SECONDS,
+                socket_connect_timeout=connect_seconds,
+                retry=Retry(NoBackoff(), 0),
+                decode_responses=True,
+            )
+            pool = client.connection_pool
+            # This connects to nothing, but raises an error for an unknown option.
+            pool.connection_class(**pool.connection_kwargs)
+        except (ValueError, TypeError, exceptions.RedisError):
+            problem = f"{self._shown_url} is not the URL of a Redis server, or has a wrong option"
+            raise invalid_store(url, problem) from None
+        pool.connection_class = _watched_class(pool.connection_class, self._watch)
+        return client
+
+    def _run_script(
+        self,
+        request: Request,
+        verb: str,
+        arguments: dict[str, Any],
+        *,
+        write: Write | None = None,
+        is_forecast: bool,
+    ) -> Reply:
+        """Run a verb of the script, and return its reply. Raise the error of a refusal."""
+        sent = [verb, _SCHEMA, int(is_forecast), *_once_arguments(write)]
+        for argument in arguments.values():
+            sent += _flatten(argument)
+        texts = ["" if argument is None else argument for argument in sent]
+
+        def run(is_repetition: bool) -> Reply:
+            returned = self._script([self._prefix], [int(is_repetition), *texts])
+            return self._to_reply(returned, write)
+
+        return self._send(request, run)
+
+    def _to_reply(self, returned: list[Any], write: Write | None) -> Reply:
+        """Return the reply that the script has returned, or raise the error of a refusal."""
+        kind, *facts = returned
+        if kind == "done":
+            return Reply(facts[0])
+        if kind == "again":
+            return Reply(facts[0], is_replayed=True)
+        if kind == "STATE_TOO_NEW":
+            raise errors.StateTooNew(store=self._shown_url, found=facts[0], known=_SCHEMA)
+        if kind == "IDEMPOTENCY_KEY_REUSED" and write is not None:
+            raise write.key_reused_error()
+        error_class, names = _REFUSALS[kind]
+        raise error_class(**dict(zip(names, facts, strict=True)))
+
+    def _check_server_once(self) -> None:
+        """Refuse a server that evicts keys. Warn about one that can lose data in a crash."""
+        if self._is_checked:
+            return
+        info = self._read_info()
+        policy = _eviction_policy(info)
+        if policy != "noeviction":
+            raise errors.StoreUnsafe(
+                store=self._shown_url,
+                reason=_eviction_problem(policy),
+                suggestion="Set maxmemory-policy to noeviction.",
+            )
+        for problem in _find_problems(info):
+            self._policy.warn("STORE_NOT_DURABLE", f"{self._shown_url}: {problem}.")
         self._is_checked = True
 
-    def _talk(self, ask: Callable[[], Any], *, may_repeat: bool) -> Any:
-        def attempt(_deadline: float) -> Any:
-            is_certain = True
+    def _migrate_once(self) -> None:
+        """List the tasks of a store of version 0.2 under their status.
+
+        This takes many short calls, so that other clients do not have to wait. They can do the same
+        at the same time.
+        """
+        if self._is_migrated or self._policy.dry_run:
+            return
+        request = Request(store=self._shown_url)
+        while self._run_script(request, "migrate", {}, is_forecast=False).data != "done":
+            self._policy.signals.check()
+        self._is_migrated = True
+
+    def _read_info(self) -> dict[str, Any]:
+        """Return what INFO says. It is empty if this user may not run INFO."""
+        try:
+            info: dict[str, Any] = self._ask(self._client.info)
+        except errors.StoreForbidden:
+            return _NO_INFO
+        return info
+
+    def _ask(self, ask: Callable[[], T]) -> T:
+        """Send a command that changes nothing, again if necessary, and return the reply."""
+        return self._send(Request(store=self._shown_url), lambda _is_repetition: ask())
+
+    def _send(self, request: Request, ask: Callable[[bool], T]) -> T:
+        """Send a request to the server, again if necessary, and return the reply.
+
+        `ask` is called with whether it repeats an attempt that may have succeeded.
+        """
+
+        def attempt(give_up_at: float, is_repetition: bool) -> T:
+            self._watch.give_up_at = give_up_at
+            was_sent = False
             try:
-                self._client.connection_pool.release(self._client.connection_pool.get_connection())
-                is_certain = may_repeat  # a failure to connect would be known to have done nothing
-                return ask()
+                # Connect first. A failure to connect has certainly changed nothing.
+                pool = self._client.connection_pool
+                pool.release(pool.get_connection())
+                was_sent = True
+                return ask(is_repetition)
             except (exceptions.RedisError, OSError) as error:
-                raise self._our_error(error, is_certain=is_certain) from None
+                raise self._our_error(error, was_sent=was_sent) from None
+            except UnicodeError:
+                problem = f"{self._shown_url} names a host that cannot exist"
+                raise invalid_store(self._shown_url, problem) from None
 
-        return until_answered(self._terms, self._shown, attempt)
+        return send(request, self._policy, attempt)
 
-    def _our_error(self, error: Exception, *, is_certain: bool) -> ToolError:
-        said = str(error)
-        if isinstance(error, exceptions.AuthenticationError) or said.startswith(_AUTH_REFUSALS):
-            return errors.StoreAuthFailed(store=self._shown, reason="the password or user is not accepted")
+    def _our_error(self, error: Exception, *, was_sent: bool) -> Exception:
+        """Return NoReply if there was no reply, and one of our own errors otherwise."""
+        refusal = self._refusal(error)
+        if refusal is not None:
+            return refusal
+        text = str(error)
+        for pattern, reason in _PERMANENT_REASONS.items():
+            if re.search(pattern, text, re.IGNORECASE):
+                return errors.StoreMisconfigured(store=self._shown_url, reason=reason)
+        if isinstance(error, (ssl.SSLError, FileNotFoundError)):
+            reason = "a certificate or key that the URL names cannot be read"
+            return errors.StoreMisconfigured(store=self._shown_url, reason=reason)
+        # A server that is BUSY runs a slow script, and can be asked again.
+        if isinstance(error, exceptions.ResponseError) and not text.startswith("BUSY"):
+            harmless_text = _QUOTED.split(text)[0]
+            return errors.StoreFailure(self._shown_url, harmless_text)
+        if isinstance(error, _NOT_DONE):
+            was_sent = False
+        return NoReply(_temporary_reason(error), was_sent=was_sent)
+
+    def _refusal(self, error: Exception) -> ToolError | None:
+        """Return our error if the server does not allow what this user wants, or None."""
+        text = str(error)
+        is_login = isinstance(error, exceptions.AuthenticationError)
+        if is_login or text.startswith(_LOGIN_REFUSALS):
+            reason = "the password or user is not accepted"
+            return errors.StoreAuthFailed(store=self._shown_url, reason=reason)
         if isinstance(error, exceptions.NoPermissionError):
-            return PermissionDenied(self._shown, "the user may not run scripts or use these keys")
+            reason = "the user may not run this command, or not use these keys"
+            return errors.StoreForbidden(self._shown_url, reason)
         if isinstance(error, exceptions.ReadOnlyError):
-            return errors.StoreReadOnly(self._shown)
-        if isinstance(error, exceptions.OutOfMemoryError) or said.startswith("MISCONF"):
-            return NoSpace(self._shown)
-        if isinstance(error, exceptions.ResponseError) and not said.startswith("BUSY"):
-            return IoFailure(self._shown, _QUOTED.split(said)[0])
-        reason = "it did not answer in time" if isinstance(error, exceptions.TimeoutError) else "no connection"
-        is_known = is_certain or isinstance(error, _NOT_DONE)
-        unavailable = errors.StoreUnavailable if is_known else errors.OutcomeUnknown
-        return unavailable(store=self._shown, reason=reason)
+            return errors.StoreReadOnly(self._shown_url)
+        if isinstance(error, exceptions.OutOfMemoryError) or text.startswith("MISCONF"):
+            return errors.StoreFull(self._shown_url)
+        return None
 
 
-def _noticing(kind: Any, signals: Signals) -> Any:
-    """The driver's kind of connection, except that a signal ends the wait for an answer, and for the connection."""
+class _WatchedSocket:
+    """A socket whose waits end with the exchange: at its deadline, or after a signal.
 
-    class Noticing(kind):  # type: ignore[misc]
-        def connect(self) -> None:
-            if not self.is_connected:
-                interruptibly(signals, super().connect, lambda _: self.disconnect())
+    The driver sets a timeout for each recv(). So a server that sends one byte before each timeout
+    would keep the driver waiting permanently.
+    """
 
-        def read_response(self, *args: Any, **named: Any) -> Any:
-            give_up_at = time.monotonic() + self.socket_timeout
+    def __init__(self, connected: Any, watch: Watch) -> None:
+        self._socket = connected
+        self._watch = watch
+        self._is_blocking = True
+        self._socket.settimeout(_LOOK_SECONDS)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return everything else of the socket."""
+        return getattr(self._socket, name)
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Remember whether the driver wants to wait at all. How long is up to the watch."""
+        self._is_blocking = seconds != 0
+        self._socket.settimeout(_LOOK_SECONDS if self._is_blocking else 0)
+
+    def recv(self, size: int) -> bytes:
+        """Receive what has arrived, at least one byte."""
+        received: bytes = self._repeat(self._socket.recv, size)
+        return received
+
+    def recv_into(self, buffer: Any, *args: Any) -> int:
+        """Receive what has arrived into a buffer, and return how much it was."""
+        received_bytes: int = self._repeat(self._socket.recv_into, buffer, *args)
+        return received_bytes
+
+    def sendall(self, content: bytes) -> None:
+        """Send all of the content."""
+        remaining = memoryview(content)
+        while remaining:
+            sent_bytes = self._repeat(self._socket.send, remaining)
+            remaining = remaining[sent_bytes:]
+
+    def _repeat(self, operation: Callable[..., Any], *args: Any) -> Any:
+        """Repeat an operation until it succeeds. Raise TimeoutError if the exchange is over."""
+        while True:
+            if self._is_blocking and self._watch.is_over():
+                raise TimeoutError
             try:
-                while not self.can_read(_LOOK_SECONDS):
-                    signals.check()
-                    if time.monotonic() >= give_up_at:
-                        raise exceptions.TimeoutError
-            except BaseException:
-                self.disconnect()
-                raise
-            return super().read_response(*args, **named)
-
-    return Noticing
+                return operation(*args)
+            except TimeoutError:
+                # Only _LOOK_SECONDS have passed.
+                continue
 
 
-def _problems(info: dict[str, Any]) -> list[str]:
-    policy, flushes = info.get("maxmemory_policy", "noeviction"), info.get("appendfsync") != "no"
-    found = {
-        f"its maxmemory-policy {policy} may evict what it keeps": policy != "noeviction",
-        "it has no append-only file, so a crash loses everything since its last snapshot": not info.get("aof_enabled"),
-        "appendfsync is no, so a crash of the machine loses what the system has not yet written": not flushes,
-        "it could not write its append-only file": info.get("aof_last_write_status", "ok") != "ok",
-        "it is a replica: what is written here is refused, or lost": info.get("role") in ("slave", "replica"),
-    }
-    return [problem for problem, is_so in found.items() if is_so]
+def _watched_class(connection_class: Any, watch: Watch) -> Any:
+    """Return a class of the driver's connections that use watched sockets."""
+
+    class WatchedConnection(connection_class):  # type: ignore[misc]
+        """A connection that obeys the limits of the exchange."""
+
+        def _connect(self) -> _WatchedSocket:
+            # In a thread: looking up a host name and the handshake of TLS cannot be interrupted.
+            connected = connect_in_thread(super()._connect, watch, socket.socket.close)
+            return _WatchedSocket(connected, watch)
+
+    return WatchedConnection
 
 
-def _flat(arguments: tuple[Any, ...]) -> list[Any]:
-    """Without the structure of tasks: id and body, one after the other."""
-    return [part for one in arguments for part in (chain(*one) if isinstance(one, list) else [one])]
+def _once_arguments(write: Write | None) -> list[Any]:
+    """Return the arguments of the script about the key and the fence of a write."""
+    if write is None:
+        return [None, None, None, None, None]
+    task = None
+    generation = None
+    if write.once.fence is not None:
+        task = write.once.fence.task
+        generation = write.once.fence.generation
+    return [write.key, write.fingerprint, write.key_lifetime_ms, task, generation]
+
+
+def _flatten(argument: Any) -> list[Any]:
+    """Return an argument of a verb as arguments of the script.
+
+    A list of tasks becomes id, body, id, body …, and a list of claims task, generation ….
+    """
+    if not isinstance(argument, list):
+        return [argument]
+    flat: list[Any] = []
+    for pair in argument:
+        flat += pair
+    return flat
+
+
+def _eviction_policy(info: dict[str, Any]) -> str:
+    return str(info.get("maxmemory_policy", "noeviction"))
+
+
+def _eviction_problem(policy: str) -> str:
+    return f"its maxmemory-policy {policy} may evict what it keeps"
+
+
+_NO_APPEND_ONLY_FILE = (
+    "it has no append-only file, so a crash loses everything since its last snapshot"
+)  # fmt: skip
+_NOT_FLUSHED = (
+    "appendfsync is no, so a crash of the machine loses what the system has not yet written"
+)  # fmt: skip
+
+
+def _find_problems(info: dict[str, Any]) -> list[str]:
+    """Return everything that could make the server lose data that it has acknowledged."""
+    if not info:
+        return ["this user may not run INFO, so it is not known whether the server keeps its data"]
+    problems = []
+    policy = _eviction_policy(info)
+    if policy != "noeviction":
+        problems.append(_eviction_problem(policy))
+    if not info.get("aof_enabled"):
+        problems.append(_NO_APPEND_ONLY_FILE)
+    if info.get("appendfsync") == "no":
+        problems.append(_NOT_FLUSHED)
+    if info.get("aof_last_write_status", "ok") != "ok":
+        problems.append("it could not write its append-only file")
+    if info.get("role") in ("slave", "replica"):
+        problems.append("it is a replica: what is written here is refused, or lost")
+    return problems
+
+
+def _temporary_reason(error: Exception) -> str:
+    if isinstance(error, (exceptions.TimeoutError, TimeoutError)):
+        return "it did not reply in time"
+    return "no connection"

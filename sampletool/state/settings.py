@@ -1,9 +1,9 @@
-"""The settings that this part knows."""
+"""The settings of shared state."""
 
 SETTINGS = {
     "store": {
         "kind": "text",
         "default": "auto",
-        "help": "Where shared state lies; auto is the workspace's or the user's own file.",
+        "help": "The store for shared state. auto: a file of the workspace, or of the user.",
     },
 }

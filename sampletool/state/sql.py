@@ -1,8 +1,10 @@
-"""A store that speaks SQL. What SQLite and PostgreSQL do differently is in their own files.
+"""What the two stores that speak SQL have in common. See sqlite.py and postgres.py for the rest.
 
-A verb is one transaction: it takes what it needs to be alone with (an idempotency key, a task, a name, in this
-order), and only then looks at the rows and at the clock, because what it read before waiting would be old. Then it
-may read and write like the only one there is. SQLite has one lock for everything, so there nothing is left to take.
+Each verb is one transaction. It first locks what it needs: the idempotency key, then the task, then
+the name. Only afterwards does it read rows and the clock, because what it had read before waiting
+for a lock would be out of date. From then on it can read and write as if no other client existed.
+
+SQLite has one lock for everything, so these locks do nothing there.
 """
 
 import json
@@ -10,86 +12,201 @@ import os
 import time
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from . import sql_verbs
-from .promises import Health
+from .protocol import Fence, Health
+from .retry_policy import RetryPolicy
 from .sql_verbs import Session
-from .store import Store, Write
-from .terms import Terms
+from .store import Reply, Store, Write
 from .values import decode
 
 T = TypeVar("T")
-_abandoned: list[Any] = []
-"""Connections from before a fork: closing one in the child would end what the parent does with it."""
+
+_FORGOTTEN_AT_ONCE = 20
+"""How many expired results a write removes. More would make one write slow."""
+
+_connections_of_parents: list[Any] = []
+"""The connections that a fork has inherited.
+
+They are never closed. That would send the server the end of a connection that the parent uses.
+"""
+
+
+@dataclass(frozen=True)
+class ServerDescription:
+    """What a backend knows about its server or file."""
+
+    server: str
+    problems: list[str]
+    settings: dict[str, str]
+
+    def to_health(self, server_ms: float) -> Health:
+        """Return the state of the server. `server_ms` is what its clock has just shown."""
+        return Health(
+            server=self.server,
+            problems=self.problems,
+            clock_skew_ms=round(server_ms - time.time() * 1000),
+            settings=self.settings,
+        )
 
 
 class SqlStore(Store):
-    def __init__(self, terms: Terms, steps: tuple[str, ...]) -> None:
-        self._terms = terms
-        self._steps = steps
-        """The schema, as the steps that lead to it: a store remembers how many it has been through."""
+    """A store whose verbs are the functions of sql_verbs.py."""
+
+    def __init__(self, policy: RetryPolicy, schema_steps: tuple[str, ...]) -> None:
+        """Keep the policy, and the statements that lead from an empty database to the schema."""
+        self._policy = policy
+        self._schema_steps = schema_steps
         self._connection: Any = None
         self._pid = os.getpid()
 
-    def current(self) -> Any:
-        """The one of this process, if there is one yet: a fork opens its own."""
+    @abstractmethod
+    def transact(self, body: Callable[[Session], T], write: Write | None = None) -> T:
+        """Return what `body` returns, and commit. If it raises an error, undo everything.
+
+        `write` is the change that the body makes, for messages. Without one, repeating the body is
+        harmless.
+        """
+
+    def look(self, body: Callable[[Session], T]) -> T:
+        """Return what `body` returns. It changes nothing."""
+        return self.transact(body)
+
+    @abstractmethod
+    def describe(self) -> ServerDescription:
+        """Return what can be said about the server or the file."""
+
+    def current_connection(self) -> Any:
+        """Return the open connection of this process, or None. A forked process has none."""
         if self._pid != os.getpid():
-            _abandoned.append(self._connection)
-            self._connection, self._pid = None, os.getpid()
+            _connections_of_parents.append(self._connection)
+            self._connection = None
+            self._pid = os.getpid()
         return self._connection
 
     def close(self) -> None:
-        if (connection := self.current()) is not None:
+        """Close the connection of this process, if there is one."""
+        connection = self.current_connection()
+        if connection is not None:
             connection.close()
         self._connection = None
 
-    @abstractmethod
-    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
-        """Committed when it returns, undone if it raises."""
+    def write(self, write: Write) -> Reply:
+        """Make the change in one transaction, and remember its result there if it has a key."""
 
-    def look(self, body: Callable[[Session], T]) -> T:
-        """For what changes nothing."""
-        return self.transact(body, may_repeat=True)
-
-    @abstractmethod
-    def describe(self) -> tuple[str, list[str], dict[str, str]]:
-        """What it is, what could make it lose something, and how it is set up."""
-
-    def write(self, write: Write) -> tuple[Any, bool]:
-        def body(db: Session) -> tuple[Any, bool]:
+        def body(db: Session) -> Reply:
             if write.key is not None:
-                db.be_alone_with(write.key)
-            if (fence := write.once.fence) is not None:
-                sql_verbs.held(db, *fence, "claimed")
-            known = f"SELECT digest, answer FROM tool_once WHERE key = :key AND {sql_verbs.living(db)}"
-            for said, answer in db.rows(known, key=write.key) if write.key else []:
-                if said != write.said:
-                    raise write.reused()
-                return decode(answer), True
-            answer = getattr(sql_verbs, write.verb)(db, *write.arguments)
+                db.lock_name(write.key)
+            remembered = _find_result(db, write)
+            # If an earlier attempt has made this write, its result counts, although the claim may
+            # have ended since. The store would refuse a write that has certainly happened.
+            is_own_write = remembered is not None and remembered.is_by_claim(write.once.fence)
+            if not (db.is_repetition and is_own_write):
+                sql_verbs.check_fence(db, write.once.fence)
+            if remembered is not None:
+                return remembered.replay(write)
+            data = self._call(db, write.verb, write.arguments)
             if write.key is not None:
-                _remember(db, write, answer)
-            return answer, False
+                _remember(db, write, data)
+            return Reply(data)
 
-        return self.transact(body, may_repeat=write.may_repeat)
+        return self.transact(body, write)
 
-    def read(self, verb: str, *arguments: Any) -> Any:
-        return self.look(lambda db: getattr(sql_verbs, verb)(db, *arguments))
+    def read(self, verb: str, arguments: dict[str, Any]) -> Any:
+        """Return what the verb reads."""
+        return self.look(lambda db: self._call(db, verb, arguments))
 
     def health(self) -> Health:
-        server, problems, settings = self.describe()
-        now = self.look(lambda db: db.rows(f"SELECT {db.now}"))[0][0]
-        return Health(server, problems, round(now - time.time() * 1000), settings)
+        """Return the state of the server or the file."""
+        description = self.describe()
+        ((server_ms,),) = self.look(lambda db: db.rows(f"SELECT {db.now}"))
+        return description.to_health(server_ms)
+
+    def _call(self, db: Session, verb: str, arguments: dict[str, Any]) -> Any:
+        function = getattr(sql_verbs, verb)
+        return function(db, *arguments.values())
 
 
-def _remember(db: Session, write: Write, answer: Any) -> None:
-    """In the transaction of the effect; and forget, in passing, some of what nobody can ask for any more."""
-    put = f"""INSERT INTO tool_once (key, digest, answer, expires_at, task)
-              VALUES (:key, :digest, :answer, {db.now} + CAST(:life AS bigint), CAST(:task AS text))
-              ON CONFLICT (key) DO UPDATE
-              SET digest = excluded.digest, answer = excluded.answer, expires_at = excluded.expires_at"""
-    task = write.once.fence.task if write.once.fence else None
-    db.rows(put, key=write.key, digest=write.said, answer=json.dumps(answer), life=write.key_life_ms, task=task)
-    expired = f"SELECT key FROM tool_once WHERE expires_at <= {db.now} LIMIT 20 {db.unclaimed}"
-    db.rows(f"DELETE FROM tool_once WHERE key IN ({expired})")
+@dataclass(frozen=True)
+class _RememberedWrite:
+    """An earlier write with the same key."""
+
+    fingerprint: str
+    result: str
+    """The data of its reply, as JSON."""
+
+    generation: int | None
+    """The generation of the claim that made a fenced write. None without a fence."""
+
+    def is_by_claim(self, fence: Fence | None) -> bool:
+        """Return whether this claim made the write. The key names the task already."""
+        return fence is not None and fence.generation == self.generation
+
+    def replay(self, write: Write) -> Reply:
+        """Return the result. Raise IdempotencyKeyReused if a repetition has other arguments.
+
+        A claim with another generation is a new execution of the task. It need not agree with the
+        earlier one: what an agent writes, for example, differs each time.
+        """
+        fence = write.once.fence
+        must_agree = fence is None or self.is_by_claim(fence)
+        if must_agree and self.fingerprint != write.fingerprint:
+            raise write.key_reused_error()
+        return Reply(decode(self.result), is_replayed=True)
+
+
+def _find_result(db: Session, write: Write) -> _RememberedWrite | None:
+    """Return an earlier write with the same key, or None if there is none."""
+    if write.key is None:
+        return None
+    found = db.rows(
+        f"""
+        SELECT digest, answer, generation FROM tool_once
+        WHERE key = :key AND {sql_verbs.has_not_expired(db)}
+        """,
+        key=write.key,
+    )
+    if not found:
+        return None
+    ((remembered_fingerprint, result, generation),) = found
+    return _RememberedWrite(
+        fingerprint=remembered_fingerprint,
+        result=result,
+        generation=generation,
+    )
+
+
+def _remember(db: Session, write: Write, data: Any) -> None:
+    """Store the result of a write, in the transaction of the write.
+
+    Also remove a few results that have expired, so that they need no cleaning of their own.
+    """
+    fence = write.once.fence
+    db.rows(
+        f"""
+        INSERT INTO tool_once (key, digest, answer, expires_at, task, generation)
+        VALUES (
+            :key, :fingerprint, :result,
+            {db.now} + CAST(:lifetime AS bigint), CAST(:task AS text), :generation
+        )
+        ON CONFLICT (key) DO UPDATE SET
+            digest = excluded.digest, answer = excluded.answer,
+            expires_at = excluded.expires_at, generation = excluded.generation
+        """,
+        key=write.key,
+        fingerprint=write.fingerprint,
+        result=json.dumps(data),
+        lifetime=write.key_lifetime_ms,
+        task=None if fence is None else fence.task,
+        generation=None if fence is None else fence.generation,
+    )
+    db.rows(
+        f"""
+        DELETE FROM tool_once WHERE key IN (
+            SELECT key FROM tool_once WHERE expires_at <= {db.now}
+            LIMIT {_FORGOTTEN_AT_ONCE} {db.skip_locked}
+        )
+        """
+    )

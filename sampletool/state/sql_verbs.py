@@ -1,272 +1,833 @@
-"""The tables, and what each verb does to them, in a transaction of its own. See promises.py for what it means."""
+"""The tables of the SQL stores, and what each verb does to them in its transaction.
 
-# The methods of a protocol: a docstring is their body.
+store.py says what each verb promises. The functions here are the same for SQLite and PostgreSQL.
+What differs is in `Session`: the clock, and the locks that only PostgreSQL needs.
+"""
+
+# The methods of a protocol have only a docstring as their body.
 # pyright: reportReturnType=false
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ..kit.contract.errors import VersionConflict
-from .errors import CounterRange, LeaseLost, TaskConflict, TaskNotFailed, TaskNotFound
-from .promises import LARGEST
+from .errors import (
+    CounterRange,
+    LeaseLost,
+    TaskConflict,
+    TaskEnded,
+    TaskNotFailed,
+    TaskNotFound,
+)
+from .protocol import MAX_INTEGER, Fence
 
-_IS_LAST = "max_attempts > 0 AND attempts >= max_attempts"
-_STATUS = f"""CASE WHEN status <> 'claimed' OR due_at > now THEN status
-              WHEN {_IS_LAST} THEN 'failed' ELSE 'expired' END"""
-_AT_ONCE = 500
-"""How many rows one statement looks at."""
+_IS_LAST_ATTEMPT = "max_attempts > 0 AND attempts >= max_attempts"
+
+_HOLDS_CLAIM = """
+    (status IN ('claimed', 'expired') OR (status = 'failed' AND claimed_by IS NOT NULL))
+"""
+"""The condition that the last claim of a task has not ended by finishing or releasing the task.
+
+A task that failed because its last lease expired is still named after its worker, and can be
+finished late.
+"""
+
+_CURRENT_STATUS = f"""
+    CASE
+        WHEN status <> 'claimed' OR due_at > now THEN status
+        WHEN {_IS_LAST_ATTEMPT} THEN 'failed'
+        ELSE 'expired'
+    END
+"""
+"""The status of a task at the time `now`. The column does not change when a lease expires."""
+
+_FREED_AT_ONCE = 500
+"""How many expired leases one claim processes. More would make one claim slow."""
+
+_SWEPT_AT_ONCE = 20
+"""How many expired values one write removes."""
+
+
+_FREED_BY_HAND = """
+    status = 'free', attempts = 0, due_at = 0, ended_at = NULL,
+    claimed_by = NULL, claimed_at = NULL, generation = generation + 1
+"""
+"""What changes in a failed task that is tried again."""
+
+_TASK_COLUMNS = f"""
+    id, queue, {_CURRENT_STATUS} AS current_status, generation, attempts, claimed_by, claimed_at,
+    nullif(due_at, 0) AS shown_due_at, position, body
+"""
+
+MAX_EXIT_CODES = 20
+"""How many exit codes of failed attempts a task keeps."""
 
 
 class Session(Protocol):
-    """An open transaction, or a connection to read on. Statements name their values `:like_this`."""
+    """A transaction, or a connection that only reads. A statement names its values `:like_this`."""
 
     now: str
-    """The server's clock, in milliseconds."""
-    locked: str
-    """Ends a query of tasks: until the transaction ends nobody else changes them."""
-    unclaimed: str
-    """The same, and leaves out those that another worker is just claiming."""
+    """The SQL expression for the time of the server, in milliseconds since 1970."""
+
+    for_update: str
+    """The end of a query that locks the rows it finds, until the transaction ends."""
+
+    skip_locked: str
+    """The same, but the query leaves out rows that another transaction has locked."""
+
+    is_repetition: bool
+    """Whether an earlier attempt at this transaction may have succeeded: its reply was lost."""
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
-        """What it finds; nothing if it only changes something."""
+        """Return the rows that a statement finds. There are none if it only changes something."""
 
-    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
-        """The statement for each of these; how many rows that changed, each time."""
+    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+        """Execute a statement for each of the values. Return how many rows each has changed."""
 
-    def be_alone_with(self, name: str) -> None:
-        """Until the transaction ends nobody else is."""
+    def lock_name(self, name: str) -> None:
+        """Wait until no other transaction has locked this name, and lock it for this one.
+
+        This protects something that has no row yet, so that no row can be locked.
+        """
 
 
-def schema(*, text: str, serial: str) -> str:
-    """`floor` is the highest version of any value that is gone: new values begin above it, so no version comes twice.
-    `due_at` is when a task may be claimed: at once, after a delay, or when its lease ends."""
+def schema_of_0_1(*, text: str, serial: str) -> str:
+    """Return the statements that create the tables.
+
+    * `tool_floor` has the highest version of all values that were removed. New values start above
+      it, so no version is ever used twice.
+    * `due_at` is when a task can be claimed: now, after its delay, or when its lease expires.
+    * `tool_once` has the results of writes with a key.
+    """
     return f"""
         CREATE TABLE tool_counters (name {text} PRIMARY KEY, value bigint NOT NULL);
         CREATE TABLE tool_state (
-            key {text} PRIMARY KEY, value text NOT NULL, version bigint NOT NULL, expires_at bigint);
+            key {text} PRIMARY KEY,
+            value text NOT NULL,
+            version bigint NOT NULL,
+            expires_at bigint
+        );
         CREATE INDEX tool_state_expiring ON tool_state (expires_at) WHERE expires_at IS NOT NULL;
         CREATE TABLE tool_floor (version bigint NOT NULL);
         INSERT INTO tool_floor VALUES (0);
         CREATE TABLE tool_tasks (
-            position {serial}, id {text} NOT NULL UNIQUE, queue {text} NOT NULL, body text NOT NULL,
-            due_at bigint, status text NOT NULL DEFAULT 'free', generation bigint NOT NULL DEFAULT 0,
-            attempts bigint NOT NULL DEFAULT 0, max_attempts bigint NOT NULL DEFAULT 0, claimed_by text,
-            claimed_at bigint);
+            position {serial},
+            id {text} NOT NULL UNIQUE,
+            queue {text} NOT NULL,
+            body text NOT NULL,
+            due_at bigint,
+            status text NOT NULL DEFAULT 'free',
+            generation bigint NOT NULL DEFAULT 0,
+            attempts bigint NOT NULL DEFAULT 0,
+            max_attempts bigint NOT NULL DEFAULT 0,
+            claimed_by text,
+            claimed_at bigint
+        );
         CREATE INDEX tool_tasks_open ON tool_tasks (queue, position) WHERE due_at IS NOT NULL;
-        CREATE TABLE tool_once (key text PRIMARY KEY, digest text NOT NULL, answer text NOT NULL, expires_at bigint);
+        CREATE TABLE tool_once (
+            key text PRIMARY KEY,
+            digest text NOT NULL,
+            answer text NOT NULL,
+            expires_at bigint
+        );
         CREATE INDEX tool_once_expiring ON tool_once (expires_at) WHERE expires_at IS NOT NULL"""
 
 
 def schema_of_0_2(*, now: str, task_of_key: str) -> str:
-    """`due_at` is 0 for a task that may be claimed at once, so that the oldest one is the first of its index, however
-    many are leased, delayed, done or failed. A remembered answer knows its task, so that both go together."""
+    """Return the statements that lead from version 0.1 to 0.2.
+
+    `due_at` is now 0 for a task that can be claimed at once. So the oldest such task is the first
+    in its index, however many tasks are claimed, delayed, done or failed. A remembered result now
+    knows its task, so that both are removed together.
+    """
     return f"""
         ALTER TABLE tool_tasks ADD COLUMN ended_at bigint;
         UPDATE tool_tasks SET due_at = 0 WHERE status = 'free' AND due_at <= {now};
         DROP INDEX tool_tasks_open;
-        CREATE INDEX tool_tasks_due ON tool_tasks (queue, due_at, position) WHERE due_at IS NOT NULL;
+        CREATE INDEX tool_tasks_due ON tool_tasks (queue, due_at, position)
+            WHERE due_at IS NOT NULL;
         ALTER TABLE tool_once ADD COLUMN task text;
         UPDATE tool_once SET task = {task_of_key} WHERE key LIKE 'task:[%';
         CREATE INDEX tool_once_task ON tool_once (task) WHERE task IS NOT NULL"""
 
 
+def schema_of_0_3() -> str:
+    """Return the statements that lead from version 0.2 to 0.3.
+
+    * The result of a fenced write knows the generation that made it.
+    * The status of a task whose lease has expired is stored, once a claim has noticed that. So an
+      index finds the tasks of each status.
+    * A task has a limit of attempts of its own, a result, and what is known of failed attempts.
+    """
+    return """
+        ALTER TABLE tool_once ADD COLUMN generation bigint;
+        ALTER TABLE tool_tasks ADD COLUMN request text;
+        ALTER TABLE tool_tasks ADD COLUMN own_max_attempts bigint;
+        ALTER TABLE tool_tasks ADD COLUMN result text;
+        ALTER TABLE tool_tasks ADD COLUMN exit_codes text;
+        ALTER TABLE tool_tasks ADD COLUMN failure_tail text;
+        UPDATE tool_tasks SET status = 'failed' WHERE status = 'claimed' AND due_at IS NULL;
+        UPDATE tool_tasks SET status = 'expired' WHERE status = 'claimed' AND due_at = 0;
+        CREATE INDEX tool_tasks_of_status ON tool_tasks (status, position);
+        CREATE INDEX tool_tasks_of_queue ON tool_tasks (queue, status, position)"""
+
+
+# Counters
+
+
 def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
-    db.be_alone_with(f"counter {name}")
+    """See Store.counter_add."""
+    db.lock_name(f"counter {name}")
     found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
-    before = found[0][0] if found else 0
-    if abs(before + amount) > LARGEST:
-        raise CounterRange(counter=name, value=before, amount=amount)
-    upsert = "INSERT INTO tool_counters VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = :value"
-    db.rows(upsert, name=name, value=before + amount)
-    return before + amount, "updated" if found else "created"
+    value_before = found[0][0] if found else 0
+    value = value_before + amount
+    if abs(value) > MAX_INTEGER:
+        raise CounterRange(counter=name, value=value_before, amount=amount)
+    db.rows(
+        """
+        INSERT INTO tool_counters VALUES (:name, :value)
+        ON CONFLICT (name) DO UPDATE SET value = :value
+        """,
+        name=name,
+        value=value,
+    )
+    return value, "updated" if found else "created"
 
 
 def counter_get(db: Session, name: str) -> int:
+    """See Store.counter_get."""
     found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
     return found[0][0] if found else 0
 
 
 def counter_list(db: Session, after: str, limit: int) -> list[Any]:
-    page = "SELECT * FROM tool_counters WHERE name > :after ORDER BY name LIMIT :limit"
-    return db.rows(page, after=after, limit=limit)
+    """See Store.counter_list."""
+    return db.rows(
+        "SELECT * FROM tool_counters WHERE name > :after ORDER BY name LIMIT :limit",
+        after=after,
+        limit=limit,
+    )
+
+
+# Values
 
 
 def state_get(db: Session, key: str) -> list[Any]:
-    return db.rows(f"SELECT * FROM tool_state WHERE key = :key AND {living(db)}", key=key)
+    """See Store.state_get. The list has one row, or none."""
+    statement = f"""
+        SELECT key, value, version, expires_at FROM tool_state
+        WHERE key = :key AND {has_not_expired(db)}
+    """
+    return db.rows(statement, key=key)
 
 
-def state_set(db: Session, key: str, text: str, if_version: int | None, expires_ms: int | None) -> tuple[int, str]:
-    stored, before, now = _versions(db, key, if_version)
-    _sweep_values(db, key, now)
-    version = (stored or db.rows("SELECT version FROM tool_floor")[0][0]) + 1
-    ends = None if expires_ms is None else now + expires_ms
-    upsert = """INSERT INTO tool_state VALUES (:key, :value, :version, :ends) ON CONFLICT (key)
-                DO UPDATE SET value = :value, version = :version, expires_at = :ends"""
-    db.rows(upsert, key=key, value=text, version=version, ends=ends)
-    return version, "updated" if before else "created"
+def state_set(
+    db: Session,
+    key: str,
+    text: str,
+    if_version: int | None,
+    expires_ms: int | None,
+) -> tuple[int, str]:
+    """See Store.state_set."""
+    found = _lock_value(db, key, if_version)
+    _sweep_values(db, key, found.now)
+    last_version = found.stored_version
+    if last_version == 0:
+        ((last_version,),) = db.rows("SELECT version FROM tool_floor")
+    version = last_version + 1
+    expires_at = None
+    if expires_ms is not None:
+        expires_at = found.now + expires_ms
+    db.rows(
+        """
+        INSERT INTO tool_state (key, value, version, expires_at)
+        VALUES (:key, :value, :version, :expires_at)
+        ON CONFLICT (key) DO UPDATE SET
+            value = :value, version = :version, expires_at = :expires_at
+        """,
+        key=key,
+        value=text,
+        version=version,
+        expires_at=expires_at,
+    )
+    return version, "updated" if found.version else "created"
 
 
 def state_unset(db: Session, key: str, if_version: int | None) -> tuple[int, str]:
-    """Its row stays, expired, until it is swept: so that nobody has to wait here for the one floor of all values."""
-    _, before, _ = _versions(db, key, if_version)
+    """See Store.state_unset."""
+    found = _lock_value(db, key, if_version)
+    # The row stays, expired, until a later write sweeps it. Removing it here would have to raise
+    # the floor, which all values share, and all callers would wait for each other.
     db.rows("UPDATE tool_state SET value = '', expires_at = 0 WHERE key = :key", key=key)
-    return before, "deleted" if before else "unchanged"
+    return found.version, "deleted" if found.version else "unchanged"
 
 
 def state_list(db: Session, prefix: str, after: str, limit: int) -> list[Any]:
-    page = f"""SELECT * FROM tool_state WHERE key > :after AND substr(key, 1, :length) = :prefix
-               AND {living(db)} ORDER BY key LIMIT :limit"""
-    return db.rows(page, prefix=prefix, length=len(prefix), after=after, limit=limit)
+    """See Store.state_list."""
+    return db.rows(
+        f"""
+        SELECT key, value, version, expires_at FROM tool_state
+        WHERE key > :after AND substr(key, 1, :length) = :prefix AND {has_not_expired(db)}
+        ORDER BY key LIMIT :limit
+        """,
+        prefix=prefix,
+        length=len(prefix),
+        after=after,
+        limit=limit,
+    )
 
 
-def task_add(db: Session, queue: str, tasks: list[tuple[str, str]], delay_ms: int) -> list[tuple[str, str]]:
-    """Who adds an id that another caller is just adding waits for that one, and for nobody else."""
-    put = f"""INSERT INTO tool_tasks (id, queue, body, due_at) VALUES (:id, :queue, :body, {_after(db, delay_ms)})
-              ON CONFLICT (id) DO NOTHING"""
-    rows = [{"id": task, "queue": queue, "body": body, "delay": delay_ms} for task, body in tasks]
-    created = db.each(put, rows)
-    known = [row for row, is_new in zip(rows, created, strict=True) if not is_new]
-    is_other = "UPDATE tool_tasks SET id = id WHERE id = :id AND (queue <> :queue OR body <> :body)"
-    others = db.each(is_other, known)
-    if 1 in others:
-        raise TaskConflict(task=known[others.index(1)]["id"])
-    return [(task, "created" if is_new else "unchanged") for (task, _), is_new in zip(tasks, created, strict=True)]
+class _VersionNow(NamedTuple):
+    """The version of a value at one moment."""
+
+    stored_version: int
+    """The version in the table: 0 if there is no row."""
+
+    version: int
+    """The version that counts: 0 if there is no row, or if the value has expired."""
+
+    now: int
 
 
-def task_claim(
-    db: Session, queue: str, worker: str, lease_ms: int, count: int, max_attempts: int, finish: list[tuple[str, int]]
-) -> list[Any]:
-    for task, generation in finish:
-        task_finish(db, task, generation)
-    _free_what_is_due(db, queue)
-    oldest = f"""SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease
-                 FROM tool_tasks WHERE queue = :queue AND due_at <= 0
-                 ORDER BY due_at, position LIMIT :count {db.unclaimed}"""
-    found = db.rows(oldest, queue=queue, lease=lease_ms, count=count)
-    take = """UPDATE tool_tasks SET status = 'claimed', generation = generation + 1, attempts = attempts + 1,
-              max_attempts = :most, claimed_by = :worker, claimed_at = :due - :lease, due_at = :due
-              WHERE id = :id"""
-    for task, *_, due in found:
-        db.rows(take, most=max_attempts, worker=worker, lease=lease_ms, id=task, due=due)
-    return [tuple(row) for row in found]
-
-
-def _free_what_is_due(db: Session, queue: str) -> None:
-    """Some of it, so that no claim takes long; a task whose last attempt is over leaves the index instead."""
-    due = f"""SELECT position FROM tool_tasks WHERE queue = :queue AND due_at > 0 AND due_at <= (SELECT {db.now})
-              ORDER BY due_at, position LIMIT {_AT_ONCE} {db.unclaimed}"""
-    is_over = f"status = 'claimed' AND {_IS_LAST}"
-    free = f"""UPDATE tool_tasks SET ended_at = CASE WHEN {is_over} THEN due_at END,
-               due_at = CASE WHEN {is_over} THEN NULL ELSE 0 END WHERE position IN ({due})"""
-    db.rows(free, queue=queue)
-
-
-def task_left(db: Session, queue: str, most: int) -> int:
-    opened = f"""SELECT 1 AS one FROM tool_tasks, clock WHERE queue = :queue AND due_at IS NOT NULL
-                 AND NOT (due_at BETWEEN 1 AND now AND status = 'claimed' AND {_IS_LAST}) LIMIT :most"""
-    return int(db.rows(f"{_clock(db)} SELECT count(*) FROM ({opened}) AS opened", queue=queue, most=most)[0][0])
-
-
-def task_retry(db: Session, task: str) -> str:
-    _, status, _ = held(db, task, None)
-    if status == "free":
-        return "unchanged"
-    if status != "failed":
-        raise TaskNotFailed(task=task, status=status)
-    free = """UPDATE tool_tasks SET status = 'free', attempts = 0, due_at = 0, ended_at = NULL, claimed_by = NULL,
-              claimed_at = NULL, generation = generation + 1 WHERE id = :id"""
-    db.rows(free, id=task)
-    return "updated"
-
-
-def task_clean(db: Session, older_ms: int, statuses: str, after: int, limit: int) -> tuple[int, int]:
-    page = f"""{_clock(db)} SELECT position, id, {_STATUS}, coalesce(ended_at, due_at, claimed_at, 0) <= now - :older
-               FROM tool_tasks, clock WHERE position > :after ORDER BY position LIMIT :limit"""
-    found = db.rows(page, older=older_ms, after=after, limit=limit)
-    gone = [{"id": task} for _, task, status, is_old in found if is_old and status in statuses.split(",")]
-    db.each("DELETE FROM tool_once WHERE task = :id", gone)
-    removed = sum(db.each("DELETE FROM tool_tasks WHERE id = :id AND status <> 'free'", gone))
-    return removed, found[-1][0] if len(found) == limit else 0
-
-
-def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
-    _, status, now = held(db, task, generation, "claimed")
-    if status != "claimed":
-        raise LeaseLost(task, generation, generation, status)
-    db.rows("UPDATE tool_tasks SET due_at = :due WHERE id = :id", due=now + lease_ms, id=task)
-    return now + lease_ms
-
-
-def task_finish(db: Session, task: str, generation: int) -> str:
-    return _end(db, task, generation, f"status = 'done', due_at = NULL, ended_at = {db.now}", "done")
-
-
-def task_release(db: Session, task: str, generation: int, delay_ms: int) -> str:
-    put = f"""claimed_by = NULL, claimed_at = NULL, status = CASE WHEN {_IS_LAST} THEN 'failed' ELSE 'free' END,
-              ended_at = CASE WHEN {_IS_LAST} THEN {db.now} END,
-              due_at = CASE WHEN {_IS_LAST} THEN NULL ELSE {_after(db, delay_ms)} END"""
-    return _end(db, task, generation, put, "free", "failed", delay_ms=delay_ms)
-
-
-def _end(db: Session, task: str, generation: int, put: str, *ended: str, delay_ms: int = 0) -> str:
-    """End a claim, in one statement if nothing is wrong; unchanged if that is how it has ended before."""
-    put = f"UPDATE tool_tasks SET {put} WHERE id = :id AND generation = :generation AND status = 'claimed'"
-    if db.each(put, [{"id": task, "generation": generation, "delay": delay_ms}]) == [1]:
-        return "updated"
-    held(db, task, generation, *ended)
-    return "unchanged"
-
-
-def task_list(db: Session, queue: str | None, status: str | None, after: int, limit: int) -> list[Any]:
-    page = f"""{_clock(db)} SELECT id, queue, {_STATUS}, generation, attempts, claimed_by, claimed_at,
-               nullif(due_at, 0), position, body FROM tool_tasks, clock WHERE position > :after
-               AND (CAST(:queue AS text) IS NULL OR queue = :queue)
-               AND (CAST(:status AS text) IS NULL OR {_STATUS} = :status) ORDER BY position LIMIT :limit"""
-    return db.rows(page, queue=queue, status=status, after=after, limit=limit)
-
-
-def held(db: Session, task: str, generation: int | None, *allowed: str) -> tuple[str, str, int]:
-    """Alone with the task, if that is its generation and it was written as one of these: how, and as what it counts
-    now, and the time. Without a generation whatever it is."""
-    if db.locked:
-        db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.locked}", id=task)
-    asked = f"{_clock(db)} SELECT status, {_STATUS}, now, generation FROM tool_tasks, clock WHERE id = :id"
-    for written, status, now, actual in db.rows(asked, id=task):
-        if generation is not None and (actual != generation or written not in allowed):
-            raise LeaseLost(task, generation, actual, status)
-        return written, status, now
-    raise TaskNotFound(task=task)
-
-
-def _versions(db: Session, key: str, if_version: int | None) -> tuple[int, int, int]:
-    """Alone with the key: the version in the table, the one that counts (an expired value has none), and the time."""
-    db.be_alone_with(f"state {key}")
-    asked = f"""{_clock(db)} SELECT coalesce(version, 0), expires_at, now FROM clock
-                LEFT JOIN tool_state ON key = :key"""
-    stored, expires_at, now = db.rows(asked, key=key)[0]
-    version = stored if expires_at is None or expires_at > now else 0
+def _lock_value(db: Session, key: str, if_version: int | None) -> _VersionNow:
+    """Lock a key, and return its version. Raise VersionConflict if that is not `if_version`."""
+    db.lock_name(f"state {key}")
+    ((stored_version, expires_at, now),) = db.rows(
+        f"""
+        {_clock(db)} SELECT coalesce(version, 0), expires_at, now
+        FROM clock LEFT JOIN tool_state ON key = :key
+        """,
+        key=key,
+    )
+    version = stored_version
+    if expires_at is not None and expires_at <= now:
+        version = 0
     if if_version is not None and if_version != version:
         raise VersionConflict(key=key, expected=if_version, actual=version)
-    return stored, version, now
+    return _VersionNow(stored_version=stored_version, version=version, now=now)
 
 
 def _sweep_values(db: Session, key: str, now: int) -> None:
-    """Removes some of what has expired, and lifts the floor above it, unless another caller is just doing that."""
-    expired = f"expires_at <= :now AND key <> :key LIMIT 20 {db.unclaimed}"
-    gone = db.rows(f"SELECT key, version FROM tool_state WHERE {expired}", now=now, key=key)
-    if gone and db.rows(f"SELECT version FROM tool_floor {db.unclaimed}"):
-        db.rows("UPDATE tool_floor SET version = :v WHERE version < :v", v=max(version for _, version in gone))
-        db.each("DELETE FROM tool_state WHERE key = :key", [{"key": key} for key, _ in gone])
+    """Remove a few expired values other than this one, and raise the floor above their versions."""
+    expired = db.rows(
+        f"""
+        SELECT key, version FROM tool_state WHERE expires_at <= :now AND key <> :key
+        LIMIT {_SWEPT_AT_ONCE} {db.skip_locked}
+        """,
+        now=now,
+        key=key,
+    )
+    if not expired:
+        return
+    # If another caller has locked the floor, leave the values to a later write.
+    floor = db.rows(f"SELECT version FROM tool_floor {db.skip_locked}")
+    if not floor:
+        return
+    highest_version = max(version for _key, version in expired)
+    db.rows("UPDATE tool_floor SET version = :v WHERE version < :v", v=highest_version)
+    expired_keys = [{"key": expired_key} for expired_key, _version in expired]
+    db.execute_each("DELETE FROM tool_state WHERE key = :key", expired_keys)
 
 
-def _after(db: Session, delay_ms: int) -> str:
-    """When a task is due that may be claimed after this `:delay`: without one at once."""
-    return f"{db.now} + CAST(:delay AS bigint)" if delay_ms else "0"
+# Tasks
 
 
-def living(db: Session) -> str:
+def task_add(
+    db: Session,
+    queue: str,
+    tasks: list[tuple[str, str]],
+    delay_ms: int,
+    max_attempts: int | None,
+) -> list[tuple[str, str]]:
+    """See Store.task_add."""
+    # No lock on the queue. A caller who adds an id that another caller is adding waits for that
+    # one, because the id is unique, and for nobody else.
+    rows: list[dict[str, Any]] = []
+    for task_id, body in tasks:
+        row = {
+            "id": task_id,
+            "queue": queue,
+            "body": body,
+            "delay": delay_ms,
+            "max_attempts": max_attempts,
+        }
+        rows.append(row)
+    inserted_counts = db.execute_each(
+        f"""
+        INSERT INTO tool_tasks (id, queue, body, due_at, own_max_attempts)
+        VALUES (:id, :queue, :body, {_due_after_delay(db, delay_ms)}, :max_attempts)
+        ON CONFLICT (id) DO NOTHING
+        """,
+        rows,
+    )
+    known = []
+    effects: list[tuple[str, str]] = []
+    for row, inserted_count in zip(rows, inserted_counts, strict=True):
+        if inserted_count == 0:
+            known.append(row)
+        effects.append((str(row["id"]), "created" if inserted_count else "unchanged"))
+    # An UPDATE that changes nothing counts the rows that differ.
+    differing_counts = db.execute_each(
+        "UPDATE tool_tasks SET id = id WHERE id = :id AND (queue <> :queue OR body <> :body)",
+        known,
+    )
+    for row, differing_count in zip(known, differing_counts, strict=True):
+        if differing_count:
+            raise TaskConflict(task=row["id"])
+    return effects
+
+
+def task_claim(
+    db: Session,
+    queue: str,
+    worker: str,
+    lease_ms: int,
+    count: int,
+    max_attempts: int,
+    request_id: str,
+    is_repetition: int,
+    finish: list[Fence],
+) -> list[tuple[Any, ...]]:
+    """See Store.task_claim."""
+    for claim in finish:
+        task_finish(db, claim.task, claim.generation, None)
+    if is_repetition:
+        already_claimed = _find_claimed(db, queue, request_id)
+        if already_claimed:
+            return already_claimed
+    _free_expired(db, queue)
+    oldest = db.rows(
+        f"""
+        SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease
+        FROM tool_tasks WHERE queue = :queue AND due_at <= 0
+        ORDER BY due_at, position LIMIT :count {db.skip_locked}
+        """,
+        queue=queue,
+        lease=lease_ms,
+        count=count,
+    )
+    claimed = []
+    for task_id, generation, body, attempts, expires_at in oldest:
+        db.rows(
+            """
+            UPDATE tool_tasks SET
+                status = 'claimed', generation = generation + 1, attempts = attempts + 1,
+                max_attempts = coalesce(own_max_attempts, :max_attempts), claimed_by = :worker,
+                claimed_at = :expires_at - :lease, due_at = :expires_at, request = :request
+            WHERE id = :id
+            """,
+            request=request_id,
+            max_attempts=max_attempts,
+            worker=worker,
+            lease=lease_ms,
+            id=task_id,
+            expires_at=expires_at,
+        )
+        claimed.append((task_id, generation, body, attempts, expires_at))
+    return claimed
+
+
+def _find_claimed(db: Session, queue: str, request_id: str) -> list[tuple[Any, ...]]:
+    """Return the tasks that this request has claimed, and that it still holds."""
+    return db.rows(
+        f"""
+        SELECT id, generation, body, attempts, due_at FROM tool_tasks
+        WHERE queue = :queue AND due_at > (SELECT {db.now})
+            AND status = 'claimed' AND request = :request
+        ORDER BY position
+        """,
+        queue=queue,
+        request=request_id,
+    )
+
+
+def _free_expired(db: Session, queue: str) -> None:
+    """Make tasks claimable whose delay is over or whose lease has expired: up to _FREED_AT_ONCE.
+
+    A task whose last attempt has expired leaves the index instead, because it has failed.
+    """
+    has_failed = f"status = 'claimed' AND {_IS_LAST_ATTEMPT}"
+    db.rows(
+        f"""
+        UPDATE tool_tasks SET
+            status = CASE
+                WHEN {has_failed} THEN 'failed'
+                WHEN status = 'claimed' THEN 'expired'
+                ELSE status
+            END,
+            ended_at = CASE WHEN {has_failed} THEN due_at END,
+            due_at = CASE WHEN {has_failed} THEN NULL ELSE 0 END
+        WHERE position IN (
+            SELECT position FROM tool_tasks
+            WHERE queue = :queue AND due_at > 0 AND due_at <= (SELECT {db.now})
+            ORDER BY due_at, position LIMIT {_FREED_AT_ONCE} {db.skip_locked}
+        )
+        """,
+        queue=queue,
+    )
+
+
+def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
+    """See Store.task_renew. Return when the lease expires."""
+    found = lock_claim(db, Fence(task, generation))
+    if found.status != "claimed":
+        raise LeaseLost(task, generation, generation, found.status)
+    expires_at = found.now + lease_ms
+    db.rows(
+        "UPDATE tool_tasks SET due_at = :expires_at WHERE id = :id",
+        expires_at=expires_at,
+        id=task,
+    )
+    return expires_at
+
+
+def task_finish(db: Session, task: str, generation: int, result: str | None) -> str:
+    """See Store.task_finish."""
+    changes = f"status = 'done', due_at = NULL, ended_at = {db.now}, result = :result"
+    if _end_claim(db, Fence(task, generation), changes, result=result):
+        return "updated"
+    _require_ended(db, Fence(task, generation), "done")
+    return "unchanged"
+
+
+def task_release(
+    db: Session,
+    task: str,
+    generation: int,
+    delay_ms: int,
+    exit_code: str | None,
+    tail: str | None,
+) -> str:
+    """See Store.task_release."""
+    if exit_code is not None:
+        _note_failure(db, Fence(task, generation), exit_code, tail)
+    due_at = _due_after_delay(db, delay_ms)
+    changes = f"""
+        claimed_by = NULL, claimed_at = NULL,
+        status = CASE WHEN {_IS_LAST_ATTEMPT} THEN 'failed' ELSE 'free' END,
+        ended_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN {db.now} END,
+        due_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN NULL ELSE {due_at} END
+    """
+    if _end_claim(db, Fence(task, generation), changes, delay=delay_ms):
+        return "updated"
+    _require_ended(db, Fence(task, generation), "free", "failed")
+    return "unchanged"
+
+
+def _note_failure(db: Session, claim: Fence, exit_code: str, tail: str | None) -> None:
+    """Store how the attempt of a claim failed. Do nothing if the claim is not current."""
+    found = db.rows(
+        f"""
+        SELECT exit_codes FROM tool_tasks
+        WHERE id = :id AND generation = :generation AND {_HOLDS_CLAIM} {db.for_update}
+        """,
+        id=claim.task,
+        generation=claim.generation,
+    )
+    for (exit_codes,) in found:
+        codes = [*(exit_codes or "").split(), exit_code]
+        db.rows(
+            "UPDATE tool_tasks SET exit_codes = :codes, failure_tail = :tail WHERE id = :id",
+            codes=" ".join(codes[-MAX_EXIT_CODES:]),
+            tail=tail,
+            id=claim.task,
+        )
+
+
+def _end_claim(db: Session, claim: Fence, changes: str, **more_values: Any) -> bool:
+    """Make these changes to the task if the claim is current. Return whether it was."""
+    statement = f"""
+        UPDATE tool_tasks SET {changes}
+        WHERE id = :id AND generation = :generation AND {_HOLDS_CLAIM}
+    """
+    values = {"id": claim.task, "generation": claim.generation, **more_values}
+    return db.execute_each(statement, [values]) == [1]
+
+
+def task_retry(db: Session, task: str) -> str:
+    """See Store.task_retry."""
+    found = lock_task(db, task)
+    if found.status == "free":
+        return "unchanged"
+    if found.status != "failed":
+        raise TaskNotFailed(task=task, status=found.status)
+    db.rows(f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id", id=task)
+    return "updated"
+
+
+def task_retry_all(db: Session, queue: str, limit: int) -> int:
+    """See Store.task_retry_all."""
+    failed = db.rows(
+        f"""
+        SELECT id FROM tool_tasks WHERE queue = :queue AND status = 'failed'
+        ORDER BY position LIMIT :limit {db.skip_locked}
+        """,
+        queue=queue,
+        limit=limit,
+    )
+    # The last lease of these has expired, and no claim has noticed that yet.
+    failed += db.rows(
+        f"""
+        SELECT id FROM tool_tasks
+        WHERE queue = :queue AND due_at > 0 AND due_at <= (SELECT {db.now})
+            AND status = 'claimed' AND {_IS_LAST_ATTEMPT}
+        ORDER BY due_at, position LIMIT :limit {db.skip_locked}
+        """,
+        queue=queue,
+        limit=limit - len(failed),
+    )
+    ids = [{"id": task_id} for (task_id,) in failed]
+    return sum(db.execute_each(f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id", ids))
+
+
+def task_cancel(db: Session, task: str) -> str:
+    """See Store.task_cancel."""
+    found = lock_task(db, task)
+    if found.status == "cancelled":
+        return "unchanged"
+    if found.status in ("done", "failed"):
+        raise TaskEnded(task=task, status=found.status)
+    # The new generation ends the claim, if there is one.
+    db.rows(
+        f"""
+        UPDATE tool_tasks SET
+            status = 'cancelled', generation = generation + 1, due_at = NULL, ended_at = {db.now},
+            claimed_by = NULL, claimed_at = NULL
+        WHERE id = :id
+        """,
+        id=task,
+    )
+    return "updated"
+
+
+def task_clean(
+    db: Session,
+    older_ms: int,
+    statuses: str,
+    after: int,
+    limit: int,
+) -> tuple[int, int]:
+    """See Store.task_clean."""
+    page = db.rows(
+        f"""
+        {_clock(db)} SELECT
+            position, id, {_CURRENT_STATUS},
+            coalesce(ended_at, due_at, claimed_at, 0) <= now - :older
+        FROM tool_tasks, clock WHERE position > :after ORDER BY position LIMIT :limit
+        """,
+        older=older_ms,
+        after=after,
+        limit=limit,
+    )
+    old_tasks = []
+    for _position, task_id, status, is_old in page:
+        if is_old and status in statuses.split(","):
+            old_tasks.append({"id": task_id})
+    db.execute_each("DELETE FROM tool_once WHERE task = :id", old_tasks)
+    # `task_retry` may have freed the task since the page was read.
+    removed_counts = db.execute_each(
+        "DELETE FROM tool_tasks WHERE id = :id AND status <> 'free'",
+        old_tasks,
+    )
+    next_cursor = 0
+    if len(page) == limit:
+        next_cursor = page[-1][0]
+    return sum(removed_counts), next_cursor
+
+
+def task_left(db: Session, queue: str, limit: int) -> int:
+    """See Store.task_left."""
+    ((count,),) = db.rows(
+        f"""
+        {_clock(db)} SELECT count(*) FROM (
+            SELECT 1 AS one FROM tool_tasks, clock
+            WHERE queue = :queue AND due_at IS NOT NULL AND NOT (
+                due_at BETWEEN 1 AND now AND status = 'claimed' AND {_IS_LAST_ATTEMPT}
+            )
+            LIMIT :limit
+        ) AS open_tasks
+        """,
+        queue=queue,
+        limit=limit,
+    )
+    return int(count)
+
+
+def task_list(
+    db: Session,
+    queue: str | None,
+    status: str | None,
+    after: int,
+    limit: int,
+    newest: int,
+) -> list[Any]:
+    """See Store.task_list."""
+    conditions = ["position > :after"]
+    order = "position"
+    if newest:
+        order = "position DESC"
+        conditions = ["position < :after"] if after else []
+    if queue is not None:
+        conditions.append("queue = :queue")
+    values = {"queue": queue, "status": status, "after": after, "limit": limit}
+    if status is None:
+        where = " AND ".join(["1 = 1", *conditions])
+        return db.rows(
+            f"""
+            {_clock(db)} SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
+            WHERE {where} ORDER BY {order} LIMIT :limit
+            """,
+            **values,
+        )
+    # The column says `claimed` until a claim notices that a lease has expired. So look at all tasks
+    # with the wanted status, and at the claimed ones, which are few. An index finds both.
+    of_status = " AND ".join(["status = :status", *conditions])
+    claimed = " AND ".join(["status = 'claimed'", "status <> :status", *conditions])
+    return db.rows(
+        f"""
+        {_clock(db)} SELECT * FROM (
+            SELECT * FROM (
+                SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
+                WHERE {of_status} AND (status <> 'claimed' OR due_at > now)
+                ORDER BY {order} LIMIT :limit
+            ) AS tasks_of_status
+            UNION ALL
+            SELECT * FROM (
+                SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
+                WHERE {claimed} AND due_at <= now AND {_CURRENT_STATUS} = :status
+                ORDER BY {order} LIMIT :limit
+            ) AS tasks_of_expired_claims
+        ) AS tasks
+        ORDER BY {order} LIMIT :limit
+        """,
+        **values,
+    )
+
+
+def task_show(db: Session, task: str) -> tuple[Any, ...]:
+    """See Store.task_show."""
+    found = db.rows(
+        f"""
+        {_clock(db)} SELECT
+            {_TASK_COLUMNS}, coalesce(own_max_attempts, max_attempts), result, exit_codes,
+            failure_tail
+        FROM tool_tasks, clock WHERE id = :id
+        """,
+        id=task,
+    )
+    if not found:
+        raise TaskNotFound(task=task)
+    return tuple(found[0])
+
+
+def task_stats(db: Session, queue: str | None) -> list[tuple[str, str, int]]:
+    """See Store.task_stats. Return a queue, a status and a count in each row."""
+    where = "1 = 1" if queue is None else "queue = :queue"
+    # An index has all that this query needs, so it does not read the bodies of tasks.
+    stored = db.rows(
+        f"""
+        SELECT queue, status, count(*) FROM tool_tasks WHERE {where} GROUP BY queue, status
+        """,
+        queue=queue,
+    )
+    # Claimed tasks whose lease has expired are counted as `claimed` there.
+    expired = db.rows(
+        f"""
+        {_clock(db)} SELECT queue, {_CURRENT_STATUS} AS current_status, count(*)
+        FROM tool_tasks, clock WHERE {where} AND status = 'claimed' AND due_at <= now
+        GROUP BY queue, current_status
+        """,
+        queue=queue,
+    )
+    counts = {(name, status): count for name, status, count in stored}
+    for name, status, count in expired:
+        counts[name, "claimed"] -= count
+        counts[name, status] = counts.get((name, status), 0) + count
+    return [(name, status, count) for (name, status), count in counts.items()]
+
+
+READ_FROM_EMPTY_STORE: dict[str, Any] = {
+    "counter_get": 0,
+    "counter_list": [],
+    "state_get": [],
+    "state_list": [],
+    "task_left": 0,
+    "task_list": [],
+    "task_stats": [],
+}
+"""What each reading verb returns for a store without tables."""
+
+
+class LockedTask(NamedTuple):
+    """A task that no other transaction can change until this one ends."""
+
+    generation: int
+    holds_claim: bool
+    """Whether its last claim was neither finished nor released."""
+
+    status: str
+    """The status at the time `now`."""
+
+    now: int
+
+
+def lock_task(db: Session, task: str) -> LockedTask:
+    """Lock a task, and return its generation and its status. Raise TaskNotFound if it is gone."""
+    if db.for_update:
+        # Lock the row first, and read it with a second statement. The statement that waits for the
+        # lock would return the row as it was before.
+        db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.for_update}", id=task)
+    found = db.rows(
+        f"""
+        {_clock(db)} SELECT generation, {_HOLDS_CLAIM}, {_CURRENT_STATUS}, now
+        FROM tool_tasks, clock WHERE id = :id
+        """,
+        id=task,
+    )
+    if not found:
+        raise TaskNotFound(task=task)
+    ((generation, holds_claim, status, now),) = found
+    return LockedTask(
+        generation=generation,
+        holds_claim=bool(holds_claim),
+        status=status,
+        now=now,
+    )
+
+
+def lock_claim(db: Session, claim: Fence) -> LockedTask:
+    """Lock the task of a claim. Raise LeaseLost if the claim is not current.
+
+    The lease of a current claim may have expired, as long as no other worker has the task.
+    """
+    found = lock_task(db, claim.task)
+    if found.generation != claim.generation or not found.holds_claim:
+        raise LeaseLost(claim.task, claim.generation, found.generation, found.status)
+    return found
+
+
+def _require_ended(db: Session, claim: Fence, *statuses: str) -> None:
+    """Raise LeaseLost unless this claim has ended, and has left its task in one of the statuses."""
+    found = lock_task(db, claim.task)
+    if found.generation != claim.generation or found.status not in statuses:
+        raise LeaseLost(claim.task, claim.generation, found.generation, found.status)
+
+
+def check_fence(db: Session, fence: Fence | None) -> None:
+    """Raise LeaseLost if the claim of a fenced write is no longer current."""
+    if fence is not None:
+        lock_claim(db, fence)
+
+
+def has_not_expired(db: Session) -> str:
+    """Return the condition that a row has not expired."""
     return f"(expires_at IS NULL OR expires_at > {db.now})"
 
 
+def _due_after_delay(db: Session, delay_ms: int) -> str:
+    """Return the expression for the time when a task can be claimed: 0 for at once."""
+    return f"{db.now} + CAST(:delay AS bigint)" if delay_ms else "0"
+
+
 def _clock(db: Session) -> str:
-    """One moment for a whole statement, as `now`."""
+    """Return the start of a statement in which `now` is the same moment everywhere."""
     return f"WITH clock AS (SELECT {db.now} AS now)"

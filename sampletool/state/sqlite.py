@@ -1,11 +1,16 @@
-"""A store in one SQLite file: the embedded default. Nothing to set up, safe between the processes of one machine.
+"""A store in one SQLite file: the default. It needs no server, and any process can use it.
 
-Every write is a BEGIN IMMEDIATE under our own fair lock, held until after COMMIT: SQLite's own busy handler starved
-three of four writers (1800/1/1/1 turns), and a read that turns into a write fails at once whatever the timeout.
-A write-ahead log with synchronous=FULL: one flush for a commit, where a rollback journal takes five. Versions 3.7.0 to
-3.51.2 can corrupt a log that begins again (a checkpoint) while another connection commits. Here both happen in COMMIT,
-under the lock; the checkpoint when the last connection closes happens only while SQLite has the file to itself.
-One connection for each process: a fork opens its own.
+**One writer at a time, in order.** Each write is a BEGIN IMMEDIATE while this process holds our own
+lock, which is beside the file. SQLite's busy handler alone starved three of four writers (1800, 1,
+1 and 1 turns). And a transaction that starts with reading fails at once if another one writes
+meanwhile, however long its timeout is.
+
+**A write-ahead log, flushed at each commit** (synchronous=FULL). This costs one flush; a rollback
+journal costs five. SQLite 3.7.0 to 3.51.2 can corrupt the log if one connection restarts it (a
+checkpoint) while another commits. Here, both happen in COMMIT, while our lock is held. The only
+other checkpoint is that of the last connection that closes, and SQLite has the file to itself then.
+
+**One connection for each process.** A forked process opens its own.
 """
 
 import os
@@ -21,231 +26,349 @@ from ..kit.contract.errors import ToolError
 from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from ..kit.safety.errors import UnsafePath
 from .errors import StateTooNew
-from .sql import SqlStore, T
-from .sql_verbs import Session, schema, schema_of_0_2
-from .terms import Terms
+from .retry_policy import RetryPolicy
+from .sql import ServerDescription, SqlStore, T
+from .sql_verbs import Session, schema_of_0_1, schema_of_0_2, schema_of_0_3
+from .store import Write
 
 _NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS bigint)"
-STEPS = (
-    schema(text="text", serial="integer PRIMARY KEY AUTOINCREMENT"),
+
+SCHEMA_STEPS = (
+    schema_of_0_1(text="text", serial="integer PRIMARY KEY AUTOINCREMENT"),
     schema_of_0_2(now=_NOW, task_of_key="json_extract(substr(key, 6), '$[0]')"),
+    schema_of_0_3(),
 )
-"""The schema, as the steps that lead to it: a file remembers how many it has been through. Only ever append."""
+"""The steps that lead from an empty file to the schema. Only append to them.
+
+A file remembers how many of the steps it has been through.
+"""
 
 _BUSY_SECONDS = 0.05
-"""How long SQLite itself may wait before we look whether a signal or the deadline has come."""
+"""How long SQLite waits for a lock of its own before we look for a signal and at the deadline."""
+
 _LOG_PAGES = 250
-"""When the log begins again: to write over what is there is flushed faster than to make the file grow."""
-_OURS = 0x746F6F6C
-"""Marks our files (`file` shows it), so that nobody else's database is ever migrated."""
+"""The length of the log at which it starts again.
 
-_ASKED = ("integrity_check", "journal_mode", "synchronous")
-_LEVELS = ("off", "normal", "full", "extra")
-_FORBIDDEN = ("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+Writing over existing pages is flushed faster than letting the file grow.
+"""
+
+_APPLICATION_ID = 0x746F6F6C
+"""A number that marks our files, so that no other program's database is ever changed."""
+
+_SYNCHRONOUS_NAMES = ("off", "normal", "full", "extra")
+
+_PERMISSION_ERRORS = ("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
 
 
-class Database(sqlite3.Connection):
-    """Under the one lock there is nothing left to take. The clock is SQLite's own, not Python's."""
+class Connection(sqlite3.Connection):
+    """A connection as sql_verbs needs it. Our lock makes all other locks unnecessary."""
 
     now = _NOW
-    locked = unclaimed = ""
+    for_update = ""
+    skip_locked = ""
+    is_repetition = False
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
+        """Return the rows that a statement finds."""
         return self.execute(statement, values).fetchall()
 
-    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+        """Execute a statement for each of the values. Return how many rows each has changed."""
         return [self.execute(statement, row).rowcount for row in values]
 
-    def be_alone_with(self, name: str) -> None:
-        """We are already."""
+    def lock_name(self, name: str) -> None:
+        """Do nothing: no other transaction writes at the same time."""
 
 
-def in_memory() -> Database:
-    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=Database)
+def connect_to_memory() -> Connection:
+    """Return a connection to a new, empty database in memory."""
+    return sqlite3.connect(
+        ":memory:",
+        isolation_level=None,
+        check_same_thread=False,
+        factory=Connection,
+    )
 
 
-class Sqlite(SqlStore):
-    """See sql.py."""
+class SqliteStore(SqlStore):
+    """A store in a file."""
 
     def __init__(
-        self, path: Path, terms: Terms, steps: tuple[str, ...] = STEPS, prepare: Callable[[], object] = lambda: None
+        self,
+        path: Path,
+        policy: RetryPolicy,
+        schema_steps: tuple[str, ...] = SCHEMA_STEPS,
+        prepare_directory: Callable[[], object] = lambda: None,
     ) -> None:
-        super().__init__(terms, steps)
+        """Keep the arguments: the file is opened when the store is first used.
+
+        `prepare_directory` is called before the file is created.
+        """
+        super().__init__(policy, schema_steps)
         self._path = path
-        self._lock = path.with_name(f".{path.name}.lock"), f"store {path.name}"
-        """However the path is written, a file has one lock: it lies beside it."""
-        self._prepare = prepare
-        self._file: os.stat_result | None = None
+        # The lock is beside the file. So it is the same lock however a caller writes the path.
+        self._lock_path = path.with_name(f".{path.name}.lock")
+        self._prepare_directory = prepare_directory
+        self._opened_file: os.stat_result | None = None
+        """The file that `_connection` has opened."""
 
     def look(self, body: Callable[[Session], T]) -> T:
-        """Changes no file: what is not there yet reads as an empty store, what is older as it will be."""
-        with self._translated():
+        """Return what `body` returns. It changes no file.
+
+        If there is no file yet, `body` sees an empty store. If the file has an older schema, `body`
+        sees a copy in memory with the current one.
+        """
+        with self._our_errors():
             db = self._open()
             try:
-                return self._patiently(lambda: body(db))
+                return self._retry_while_busy(lambda: body(db))
             finally:
                 if db is not self._connection:
                     db.close()
 
-    def transact(self, body: Callable[[Session], T], *, may_repeat: bool) -> T:
-        """Committed, and on the disk, when it returns. A local file is never lost half-way, so nothing is repeated."""
-        if self._terms.rehearse:
+    def transact(self, body: Callable[[Session], T], write: Write | None = None) -> T:
+        """Return what `body` returns. By then, the change is committed and on the disk.
+
+        A local file never loses the connection, so nothing is repeated, and `write` is not used.
+        """
+        if self._policy.dry_run:
             return self.look(body)
-        if is_first := self._connection is None:
-            self._prepare()
-        with self._terms.hold(*self._lock, is_first), self._translated():
+        is_first_write = self._connection is None
+        if is_first_write:
+            self._prepare_directory()
+        lock_name = f"store {self._path.name}"
+        # Only the first write leaves a record of the holder in the lock file. Later ones take
+        # microseconds, and the record would take longer than the write.
+        with (
+            self._policy.hold_lock(self._lock_path, lock_name, is_first_write),
+            self._our_errors(),
+        ):
             db = self._open(to_write=True)
             with self._transaction(db):
+                # Another process may have upgraded the file since it was opened.
+                self._read_version(db)
                 return body(db)
 
-    def describe(self) -> tuple[str, list[str], dict[str, str]]:
-        """A file that is there is written to, but not changed; of one that is not, whether it could be made."""
-        if self._path.exists():  # written to, not read: else nobody says that it cannot be written
-            found, mode, level = self.transact(
-                lambda db: [db.rows(f"PRAGMA {name}") for name in _ASKED], may_repeat=True
+    def describe(self) -> ServerDescription:
+        """Return the settings of the file. If there is none, return whether it can be created."""
+        server = f"SQLite {sqlite3.sqlite_version} ({self._path})"
+        if not self._path.exists():
+            return ServerDescription(
+                server=server,
+                problems=self._problems_of_directory(),
+                settings={"file": "does not exist yet. The first write creates it"},
             )
-            problems = [said for (said,) in found if said != "ok"]
-            settings = {"journal_mode": mode[0][0], "synchronous": _LEVELS[level[0][0]]}
-        else:
-            directory = next(path for path in self._path.parents if path.is_dir())
-            is_writable = os.access(directory, os.W_OK | os.X_OK, effective_ids=True)
-            problems = [] if is_writable else [f"it cannot be created in {directory}, which is not writable"]
-            settings = {"file": "not there yet; the first write makes it"}
-        return f"SQLite {sqlite3.sqlite_version} ({self._path})", problems, settings
+        # A write transaction that changes nothing. A read would not find out that the file cannot
+        # be written.
+        findings, journal_mode, synchronous = self.transact(
+            lambda db: (
+                db.rows("PRAGMA integrity_check"),
+                db.rows("PRAGMA journal_mode")[0][0],
+                db.rows("PRAGMA synchronous")[0][0],
+            )
+        )
+        return ServerDescription(
+            server=server,
+            problems=[finding for (finding,) in findings if finding != "ok"],
+            settings={
+                "journal_mode": journal_mode,
+                "synchronous": _SYNCHRONOUS_NAMES[synchronous],
+            },
+        )
+
+    def _problems_of_directory(self) -> list[str]:
+        directory = next(path for path in self._path.parents if path.is_dir())
+        if os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
+            return []
+        return [f"it cannot be created in {directory}, which is not writable"]
 
     @contextmanager
-    def _transaction(self, db: Database) -> Iterator[None]:
-        self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
+    def _transaction(self, db: Connection) -> Iterator[None]:
+        """Commit what the block does. If it raises an error, undo it."""
+        # IMMEDIATE takes SQLite's write lock now. With the first write, it could be too late.
+        self._retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE"))
         try:
             yield
-            self._patiently(lambda: db.execute("COMMIT"))
+            self._retry_while_busy(lambda: db.execute("COMMIT"))
         finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
-    def _open(self, *, to_write: bool = False) -> Database:
-        kept: Database | None = self.current()
+    def _open(self, *, to_write: bool = False) -> Connection:
+        """Return a connection to the file, or to a copy of it in memory.
+
+        Keep a connection to a file that has the current schema. A dry run gets a copy, which is
+        kept too, so that its verbs see the changes of each other. To read from a file that is
+        missing or older, return another copy each time.
+        """
+        kept: Connection | None = self.current_connection()
         if kept is not None:
-            if not self._terms.rehearse and not _is_still(self._path, self._file):
-                raise IoFailure(str(self._path), "it was removed or replaced while it was open")
+            if not self._policy.dry_run:
+                self._check_file_is_same()
             return kept
         if to_write:
-            _make(self._path)
+            _create_file(self._path)
         elif not os.path.lexists(self._path):
-            return self._copy(None)
-        _must_be_safe(self._path)
-        db = self._patiently(self._connect)
+            return self._copy_to_memory(None)
+        _refuse_unsafe_file(self._path)
+        db = self._retry_while_busy(self._connect)
         try:
-            is_behind = self._patiently(lambda: self._version(db)) < len(self._steps)
+            version = self._retry_while_busy(lambda: self._read_version(db))
+            is_old = version < len(self._schema_steps)
             if to_write:
-                self._patiently(lambda: db.execute("PRAGMA journal_mode = WAL"))
-            if to_write and is_behind:
-                self._migrate(db)
-            elif is_behind or self._terms.rehearse:
-                return self._copy(db)
-            self._connection, self._file = db, os.stat(self._path)
+                self._retry_while_busy(lambda: db.execute("PRAGMA journal_mode = WAL"))
+                if is_old:
+                    self._upgrade(db)
+            elif is_old or self._policy.dry_run:
+                return self._copy_to_memory(db)
+            self._connection = db
+            self._opened_file = os.stat(self._path)
             return db
         finally:
             if self._connection is not db:
                 db.close()
 
-    def _copy(self, source: Database | None) -> Database:
-        """The store as it is now, in memory: to forecast in, or to read where there is none yet, or an older one."""
-        copy = in_memory()
+    def _copy_to_memory(self, source: Connection | None) -> Connection:
+        """Return a copy of the store with the current schema. Without a source, it is empty."""
+        copy = connect_to_memory()
         if source is not None:
-            self._patiently(lambda: source.backup(copy))
-        if self._version(copy) < len(self._steps):
-            self._migrate(copy)
-        if self._terms.rehearse:
+            self._retry_while_busy(lambda: source.backup(copy))
+        if self._read_version(copy) < len(self._schema_steps):
+            self._upgrade(copy)
+        if self._policy.dry_run:
             self._connection = copy
         return copy
 
-    def _connect(self) -> Database:
-        """Where a log cannot be, a rollback journal whose end is flushed too: a power cut must not bring one back."""
+    def _connect(self) -> Connection:
+        """Open the file, which must exist."""
         uri = f"{self._path.absolute().as_uri()}?mode=rw"
-        db = sqlite3.connect(uri, timeout=_BUSY_SECONDS, uri=True, isolation_level=None, factory=Database)
+        db = sqlite3.connect(
+            uri,
+            timeout=_BUSY_SECONDS,
+            uri=True,
+            isolation_level=None,
+            factory=Connection,
+        )
         try:
-            for setting in (f"wal_autocheckpoint = {_LOG_PAGES}", "synchronous = FULL", "fullfsync = ON"):
-                db.execute(f"PRAGMA {setting}")
-            if db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+            db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA fullfsync = ON")
+            (journal_mode,) = db.execute("PRAGMA journal_mode").fetchone()
+            if journal_mode != "wal":
+                # Some file systems cannot have a log. TRUNCATE flushes the end of the rollback
+                # journal as well. Otherwise, a power failure could bring an old journal back.
                 db.execute("PRAGMA journal_mode = TRUNCATE")
         except BaseException:
             db.close()
             raise
         return db
 
-    def _version(self, db: Database) -> int:
-        found, owner = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id"))
-        if owner != _OURS and (owner or db.execute("SELECT 1 FROM sqlite_master").fetchone()):
-            raise UnsafePath(str(self._path), "it is a database of something else")
-        if found > len(self._steps):
-            raise StateTooNew(store=str(self._path), found=found, known=len(self._steps))
-        return int(found)
+    def _read_version(self, db: Connection) -> int:
+        """Return how many schema steps the file has been through.
 
-    def _migrate(self, db: Database) -> None:
-        """All the steps that are missing, or none. Under the lock: the second process finds them done."""
+        Raise StateTooNew if there are more than this version knows, and UnsafePath if the file
+        belongs to another program.
+        """
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        (owner,) = db.execute("PRAGMA application_id").fetchone()
+        if owner != _APPLICATION_ID:
+            has_tables = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
+            if owner != 0 or has_tables:
+                raise UnsafePath(str(self._path), "it is a database of another program")
+        if version > len(self._schema_steps):
+            raise StateTooNew(
+                store=str(self._path),
+                found=version,
+                known=len(self._schema_steps),
+            )
+        return int(version)
+
+    def _upgrade(self, db: Connection) -> None:
+        """Execute all schema steps that are missing, or none of them."""
         with self._transaction(db):
-            for step in self._steps[self._version(db) :]:
-                for statement in filter(str.strip, step.split(";")):
-                    db.execute(statement)
-            db.execute(f"PRAGMA user_version = {len(self._steps)}")
-            db.execute(f"PRAGMA application_id = {_OURS}")
+            # Read the version again, in the transaction: another process may have been faster.
+            for step in self._schema_steps[self._read_version(db) :]:
+                for statement in step.split(";"):
+                    if statement.strip():
+                        db.execute(statement)
+            db.execute(f"PRAGMA user_version = {len(self._schema_steps)}")
+            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
 
-    def _patiently(self, attempt: Callable[[], T]) -> T:
-        """Readers meet a commit, a commit meets readers: try again, until the deadline or a signal."""
-        deadline = None
+    def _check_file_is_same(self) -> None:
+        """Raise IoFailure if the file that is open is no longer at its path.
+
+        SQLite does not notice that. It would continue to write into a file without a name.
+        """
+        if self._opened_file is not None:
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.stat(self._path), self._opened_file):
+                    return
+        raise IoFailure(str(self._path), "it was removed or replaced while it was open")
+
+    def _retry_while_busy(self, attempt: Callable[[], T]) -> T:
+        """Return `attempt()`. If the database is locked, try again until the deadline or a signal.
+
+        This is about SQLite's own locks: a reader meets a commit, or a commit meets a reader.
+        """
+        deadline: float | None = None
         while True:
             try:
                 return attempt()
             except sqlite3.OperationalError as error:
-                if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+                if not _error_name(error).startswith("SQLITE_BUSY"):
                     raise
-                deadline = deadline or time.monotonic() + self._terms.seconds()
-                self._terms.signals.check()
+                if deadline is None:
+                    deadline = time.monotonic() + self._policy.seconds_from_now()
+                self._policy.signals.check()
                 if time.monotonic() >= deadline:
-                    raise self._terms.busy(self._path.name) from None
+                    raise self._policy.busy_error(self._path.name) from None
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _our_errors(self) -> Iterator[None]:
+        """Turn SQLite's errors into our own."""
         try:
             yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # what is damaged may not even be named in UTF-8
-            raise _our_error(error, str(self._path)) from error
+        # A damaged schema can contain names that are not UTF-8.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise _to_our_error(error, str(self._path)) from error
 
 
-def _make(path: Path) -> None:
-    """An empty file is an empty store.
+def _create_file(path: Path) -> None:
+    """Create an empty file, which is an empty store. If there is a file, leave it alone.
 
-    A file that is there is not opened: to close it drops all locks that SQLite has on it for another store of this
-    process. Then the next one who closes it takes himself for the last, and deletes the log that we go on writing to.
+    O_EXCL: an existing file must not even be opened. Closing it would drop the locks that SQLite
+    has on it for another store of this process. Then the next process that closes the file believes
+    it is the last one, and deletes the log that this process continues to write.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def _is_still(path: Path, opened: os.stat_result | None) -> bool:
-    """SQLite itself does not notice, and goes on with the file that has lost its name."""
-    with suppress(FileNotFoundError):
-        return opened is not None and os.path.samestat(os.stat(path), opened)
-    return False
-
-
-def _must_be_safe(path: Path) -> None:
-    """Never through a link: the user who planted it would choose what we write to."""
+def _refuse_unsafe_file(path: Path) -> None:
+    """Raise UnsafePath if the path does not lead to a regular file of this user with one name."""
+    # lstat: another user could have planted a link, and so choose the file that we write to.
     found = os.lstat(path)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise UnsafePath(str(path), "a store has to be a regular file of your own")
+        raise UnsafePath(str(path), "a store must be a regular file that belongs to you")
     if found.st_nlink > 1:
-        problem = "it has a second name (a hard link), and after a crash SQLite looks for the journal under one only"
+        problem = (
+            "it has another name (a hard link). "
+            "After a crash, SQLite looks for its journal under one of the names only"
+        )  # fmt: skip
         raise UnsafePath(str(path), problem)
 
 
-def _our_error(error: Exception, path: str) -> ToolError:
-    name = getattr(error, "sqlite_errorname", "")
+def _to_our_error(error: Exception, path: str) -> ToolError:
+    name = _error_name(error)
     if name == "SQLITE_FULL":
         return NoSpace(path)
     if name.startswith("SQLITE_READONLY"):
         return ReadOnly(path)
-    if name.startswith(_FORBIDDEN):
+    if name.startswith(_PERMISSION_ERRORS):
         return PermissionDenied(path, "it cannot be opened")
     return IoFailure(path, str(error))
+
+
+def _error_name(error: Exception) -> str:
+    """Return SQLite's name of an error, such as SQLITE_BUSY. A few errors have none: ""."""
+    return getattr(error, "sqlite_errorname", "")

@@ -1,106 +1,247 @@
-"""The verbs of every store, each with what it promises: what goes in is checked and encoded, what comes out decoded.
+"""The verbs of every store, and what each of them promises.
 
-A backend says only what each verb does to its data. It is given the verb's name and plain values (JSON as text), and
-answers plain values, in which a number may be a text, and nothing an empty one.
+`Store` checks and encodes the arguments of a verb, and decodes its result. A backend implements
+`write` and `read`: it gets the name of a verb and plain arguments (JSON as text), and returns plain
+data. In this data, a number may be a text, and a missing value an empty text.
+
+No verb has a default implementation that looks first and changes something later. In every
+backend, another client could come between.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 from ..kit.contract.errors import KeyNotFound
 from ..kit.contract.response import Effect
 from ..kit.program import PROGRAM
-from . import promises
-from .errors import IdempotencyKeyReused
-from .promises import FREELY, KEY_LIFE_MS, LARGEST, Fence, NewTask, Once, TaskState, Value, Written
-from .values import check, decode, digest, encode, once_key, say_time, with_ids
+from .errors import FencedWriteRepeated, IdempotencyKeyReused
+from .protocol import (
+    KEY_LIFETIME_MS,
+    MAX_INTEGER,
+    UNCONDITIONAL,
+    Added,
+    Claim,
+    Claimed,
+    Counted,
+    FailedRun,
+    Fence,
+    Health,
+    NewTask,
+    Once,
+    QueueStats,
+    TaskDetails,
+    TaskState,
+    Value,
+    Written,
+)
+from .values import (
+    check_arguments,
+    decode,
+    encode,
+    fingerprint,
+    format_time,
+    ids_and_bodies,
+    remembered_key,
+)
+
+Repetition = Literal["harmless", "same key", "same fence", "unsafe"]
+"""What happens if a write is sent twice.
+
+* "harmless": the second one changes nothing, or makes the same change again.
+* "same key", "same fence": the store notices, and returns the result of the first one.
+* "unsafe": the change can be made twice.
+"""
 
 
-class Write(NamedTuple):
-    """One change: a single atomic step, together with what keeps it from happening twice or too late."""
+@dataclass(frozen=True)
+class Write:
+    """One change: an atomic step, and what keeps it from happening twice or too late."""
 
     verb: str
-    arguments: tuple[Any, ...]
-    """The first one is the name of what is changed."""
-    once: Once = FREELY
-    key: str | None = None
-    """What the answer is remembered under."""
-    said: str = ""
-    """What a repetition has to agree with."""
-    may_repeat: bool = True
-    """Doing it again is harmless if nobody knows whether it was done."""
+    name: str
+    """The name of what is changed. It is the first argument of the verb."""
+
+    arguments: dict[str, Any]
+    """All arguments of the verb by their names, in order."""
+
+    once: Once
+    key: str | None
+    """The key under which the store remembers the result. None if it does not."""
+
+    fingerprint: str
+    """A hash of the arguments. A repetition with the same key must have the same."""
+
+    repetition: Repetition
 
     @property
-    def key_life_ms(self) -> int | None:
-        return KEY_LIFE_MS if self.once.fence is None else None
+    def key_lifetime_ms(self) -> int | None:
+        """How long the result is remembered. None if that is as long as the task of the fence."""
+        if self.once.fence is not None:
+            return None
+        return KEY_LIFETIME_MS
 
-    def reused(self) -> IdempotencyKeyReused:
-        return IdempotencyKeyReused(key=self.once.key or f"{self.verb} {self.arguments[0]}")
+    def describe(self) -> str:
+        """Return the change for messages, such as `counter add hits`."""
+        verb = self.verb.replace("_", " ")
+        return f"{verb} {self.name}"
+
+    def key_reused_error(self) -> IdempotencyKeyReused:
+        """Return the error for a key that was already used with different arguments."""
+        fence = self.once.fence
+        if self.once.key is None and fence is not None:
+            # Nobody has given a key: the fence implies it.
+            claim = f"{fence.task}:{fence.generation}"
+            return FencedWriteRepeated(claim=claim, change=self.describe())
+        return IdempotencyKeyReused(key=self.once.key)
+
+
+class Reply(NamedTuple):
+    """What a backend returns for a write."""
+
+    data: Any
+    is_replayed: bool = False
+    """Whether this is the remembered result of an earlier write."""
 
 
 class Store(ABC):
-    """The verbs. Names are texts of 1 to 200 printable characters; lists are in the order of their names."""
+    """The verbs.
+
+    Names are texts of 1 to 200 printable characters. Lists are sorted by name, tasks by the order
+    in which they were added.
+    """
 
     @abstractmethod
-    def write(self, write: Write) -> tuple[Any, bool]:
-        """With the answer comes whether it is the remembered one of an earlier call."""
+    def write(self, write: Write) -> Reply:
+        """Make the change."""
 
     @abstractmethod
-    def read(self, verb: str, *arguments: Any) -> Any:
-        """Changes nothing; from one moment."""
+    def read(self, verb: str, arguments: dict[str, Any]) -> Any:
+        """Return the data that the verb reads, all from one moment. Change nothing."""
 
-    def counter_add(self, name: str, amount: int, once: Once = FREELY) -> promises.Counted:
-        """Add, and answer the value that this call made: N callers adding 1 leave N, and get N different answers.
+    @abstractmethod
+    def health(self) -> Health:
+        """Return the state of the server or the file behind this store."""
 
-        A counter that nobody added to is 0. COUNTER_RANGE if it would leave what JSON carries exactly; it stays.
+    @abstractmethod
+    def close(self) -> None:
+        """Close all connections."""
+
+    # Counters
+
+    def counter_add(self, name: str, amount: int, once: Once = UNCONDITIONAL) -> Counted:
+        """Add to a counter, and return the value that this call has produced.
+
+        If N callers add 1, they get N different values, and the counter has grown by N. A new
+        counter starts at 0. Raise CounterRange if the sum would be too large; the counter then
+        keeps its value.
         """
-        (value, effect), replayed = self._write("counter_add", once, name=name, amount=amount)
-        return promises.Counted(int(value), effect, replayed)
+        reply = self._write("counter_add", {"name": name, "amount": amount}, once)
+        value, effect = reply.data
+        return Counted(int(value), effect, reply.is_replayed)
 
     def counter_get(self, name: str) -> int:
-        return int(self._read("counter_get", name=name))
+        """Return the value of a counter. A counter that does not exist is 0."""
+        return int(self._read("counter_get", {"name": name}))
 
     def counter_list(self, after: str, limit: int) -> list[tuple[str, int]]:
-        """Up to `limit` counters whose names come after that one."""
-        return [(name, int(value)) for name, value in self._read("counter_list", cursor=after, limit=limit)]
+        """Return up to `limit` counters whose names follow `after`."""
+        rows = self._read("counter_list", {"cursor": after, "limit": limit})
+        return [(name, int(value)) for name, value in rows]
+
+    # Values
 
     def state_get(self, key: str) -> Value:
-        """The value and its version, from one moment. KEY_NOT_FOUND if there is none, or it has expired."""
-        for row in self._read("state_get", key=key):
-            return _value(row)
-        raise KeyNotFound(key=key, where="the store", suggestion=f"`{PROGRAM} state list` shows the keys there are.")
+        """Return a value and its version. Raise KeyNotFound if there is none, or it has expired."""
+        rows = self._read("state_get", {"key": key})
+        if not rows:
+            hint = f"To list the keys, run `{PROGRAM} state list`."
+            raise KeyNotFound(key=key, where="the store", suggestion=hint)
+        return _to_value(rows[0])
 
     def state_set(
-        self, key: str, value: Any, *, if_version: int | None = None, expires_ms: int | None = None, once: Once = FREELY
+        self,
+        key: str,
+        value: Any,
+        *,
+        if_version: int | None = None,
+        expires_ms: int | None = None,
+        once: Once = UNCONDITIONAL,
     ) -> Written:
-        """Replace the value. Its version grows with every change and is never used twice, not even after `unset`.
+        """Set a value, and return its new version.
 
-        With `if_version` only if that is the version it has, else VERSION_CONFLICT with the actual one and the value
-        untouched; 0 means that there must be none. With `expires_ms` it ends by itself after that long, without it
-        never: setting it again replaces that too.
+        The version grows with every change. No version of a key is ever used twice, not even after
+        the value was removed.
+
+        With `if_version`, raise VersionConflict unless this is the current version; 0 means that
+        there must be no value. With `expires_ms`, the value is removed after that time. Without it,
+        the value stays, even if it replaces one that would expire.
         """
-        given = {"key": key, "value": encode(value), "if_version": if_version, "expires": expires_ms}
-        (version, effect), replayed = self._write("state_set", once, **given)
-        return Written(int(version), effect, replayed)
+        arguments = {
+            "key": key,
+            "value": encode(value),
+            "if_version": if_version,
+            "expires": expires_ms,
+        }
+        reply = self._write("state_set", arguments, once)
+        version, effect = reply.data
+        return Written(int(version), effect, reply.is_replayed)
 
-    def state_unset(self, key: str, *, if_version: int | None = None, once: Once = FREELY) -> Written:
-        """Remove it; `unchanged`, version 0, if there is none."""
-        (version, effect), replayed = self._write("state_unset", once, key=key, if_version=if_version)
-        return Written(int(version), effect, replayed)
+    def state_unset(
+        self,
+        key: str,
+        *,
+        if_version: int | None = None,
+        once: Once = UNCONDITIONAL,
+    ) -> Written:
+        """Remove a value, and return the version that it had: 0 if there was none.
+
+        `if_version` is the same as for `state_set`.
+        """
+        reply = self._write("state_unset", {"key": key, "if_version": if_version}, once)
+        version, effect = reply.data
+        return Written(int(version), effect, reply.is_replayed)
 
     def state_list(self, prefix: str, after: str, limit: int) -> list[Value]:
-        return [_value(row) for row in self._read("state_list", prefix=prefix, cursor=after, limit=limit)]
+        """Return up to `limit` values whose keys have the prefix and follow `after`."""
+        arguments = {"prefix": prefix, "cursor": after, "limit": limit}
+        return [_to_value(row) for row in self._read("state_list", arguments)]
 
-    def task_add(self, queue: str, tasks: list[NewTask], once: Once = FREELY, *, delay_ms: int = 0) -> promises.Added:
-        """Add all of them, in this order, or none; they may be claimed after the delay.
+    # Tasks
 
-        Ids are the store's, not the queue's. A known id with the same body and queue is `unchanged`, whatever has
-        become of it; with another it is TASK_CONFLICT.
+    def task_add(
+        self,
+        queue: str,
+        tasks: list[NewTask],
+        once: Once = UNCONDITIONAL,
+        *,
+        delay_ms: int = 0,
+        max_attempts: int | None = None,
+    ) -> Added:
+        """Add all of these tasks, in this order, or none. They can be claimed after the delay.
+
+        `max_attempts` is a limit for these tasks, which wins over that of a claim.
+
+        An id is unique in the store, not only in its queue. If a task with the same id, body and
+        queue exists, its effect is `unchanged`, whatever its status is. Raise TaskConflict if a
+        task has the same id, but another body or queue.
         """
-        said = [*([task.id, task.body] for task in tasks), *([delay_ms] if delay_ms else [])]
-        effects, replayed = self._write("task_add", once, said, queue=queue, tasks=with_ids(tasks), delay=delay_ms)
-        return promises.Added([(task, effect) for task, effect in effects], replayed)
+        arguments = {
+            "queue": queue,
+            "tasks": ids_and_bodies(tasks),
+            "delay": delay_ms,
+            "max_attempts": max_attempts,
+        }
+        # A repetition gives no random ids, so they are not compared.
+        compared: list[Any] = [[task.id, task.body] for task in tasks]
+        if delay_ms:
+            compared.append(delay_ms)
+        if max_attempts is not None:
+            compared.append({"max_attempts": max_attempts})
+        reply = self._write("task_add", arguments, once, compared)
+        effects = [(task_id, effect) for task_id, effect in reply.data]
+        return Added(effects, reply.is_replayed)
 
     def task_claim(
         self,
@@ -110,97 +251,295 @@ class Store(ABC):
         lease_ms: int,
         count: int = 1,
         max_attempts: int = 0,
-        once: Once = FREELY,
+        once: Once = UNCONDITIONAL,
         is_named: bool = True,
         finish: Sequence[Fence] = (),
-    ) -> promises.Claim:
-        """The oldest tasks that are free or past their lease, up to `count`, each with a new, higher generation.
+        request_id: str = "",
+        is_repetition: bool = False,
+    ) -> Claim:
+        """Claim up to `count` tasks: the oldest ones that are free, or whose lease has expired.
 
-        A task is in at most one living claim. None is no error. If the claim ends without `finish` and was the
-        `max_attempts`th (0: no limit), the task is failed instead of free. `is_named`: the caller chose the worker's
-        name, so a repetition with the same key has to agree with it. `finish`: claims of ours that are done, finished
-        in the same step; one that is lost refuses it all, and then nothing is finished and nothing claimed.
+        Each gets a new, higher generation. A task is in at most one current claim. If there is no
+        task to claim, the result is empty.
+
+        If a claim ends without `task_finish`, and it was the attempt number `max_attempts`, the
+        task fails instead of becoming free. 0 means that there is no limit.
+
+        `finish` are claims to finish in the same step. If one of them is not current, raise
+        LeaseLost: nothing is finished then, and nothing is claimed.
+
+        If the caller has chosen the name of the worker (`is_named`), a repetition with the same key
+        must have the same name.
+
+        A worker that does not know whether its claim has succeeded sends the same `request_id`
+        again, and says that it is a repetition. It gets the tasks that the first request has
+        claimed, if it still holds them. This costs less than an idempotency key.
         """
         for claim in finish:
-            check(task=claim.task, generation=claim.generation)
-        given = {"worker": worker, "lease": lease_ms, "count": count, "max_attempts": max_attempts}
-        said = [*given.values(), *finish][0 if is_named else 1 :]
-        rows, replayed = self._write("task_claim", once, said, queue=queue, **given, finish=list(finish))
-        return promises.Claim([_claimed(row) for row in rows], replayed)
+            check_arguments({"task": claim.task, "generation": claim.generation})
+        arguments = {
+            "queue": queue,
+            "worker": worker,
+            "lease": lease_ms,
+            "count": count,
+            "max_attempts": max_attempts,
+            "request": request_id,
+            "repetition": int(is_repetition),
+            "finish": list(finish),
+        }
+        compared = [lease_ms, count, max_attempts, *finish]
+        if is_named:
+            compared.insert(0, worker)
+        reply = self._write("task_claim", arguments, once, compared)
+        return Claim([_to_claimed(row) for row in reply.data], reply.is_replayed)
 
     def task_renew(self, task: str, generation: int, *, lease_ms: int) -> str:
-        """A new end of the lease, counted from now. LEASE_LOST after expiry, even if nobody has claimed it since."""
-        return say_time(self._write("task_renew", task=task, generation=generation, lease=lease_ms)[0])
+        """Extend the lease of a claim: let it expire `lease_ms` from now. Return that time.
 
-    def task_finish(self, task: str, generation: int) -> Effect:
-        """Done, for ever. Again with the same generation is `unchanged`; after expiry it is fine until a re-claim."""
-        effect: Effect = self._write("task_finish", task=task, generation=generation)[0]
+        Raise LeaseLost if the lease has expired, even if no other worker has claimed the task.
+        """
+        arguments = {"task": task, "generation": generation, "lease": lease_ms}
+        return format_time(self._write("task_renew", arguments).data)
+
+    def task_finish(self, task: str, generation: int, *, result: Any = None) -> Effect:
+        """Mark a task as done, permanently, and store its result: any JSON value.
+
+        After its lease has expired, this still succeeds until another worker claims the task.
+        Finishing the same claim twice is `unchanged`. Raise LeaseLost if the claim is not current.
+        """
+        arguments = {
+            "task": task,
+            "generation": generation,
+            "value": None if result is None else encode(result),
+        }
+        effect: Effect = self._write("task_finish", arguments).data
         return effect
 
-    def task_release(self, task: str, generation: int, *, delay_ms: int = 0) -> Effect:
-        """Give it back, to be claimed by anybody after the delay. Ends the claim; again is `unchanged`."""
-        effect: Effect = self._write("task_release", task=task, generation=generation, delay=delay_ms)[0]
+    def task_release(
+        self,
+        task: str,
+        generation: int,
+        *,
+        delay_ms: int = 0,
+        failure: FailedRun | None = None,
+    ) -> Effect:
+        """Give a task back, so that any worker can claim it after the delay.
+
+        `failure` is how the attempt failed, for `task_show`.
+
+        This ends the claim. Releasing the same claim twice is `unchanged`. Raise LeaseLost if the
+        claim is not current.
+        """
+        exit_code = None
+        tail = None
+        if failure is not None:
+            exit_code = str(failure.exit_code)
+            # Encoded: the output of a command can contain NUL.
+            tail = encode(failure.tail)
+        arguments = {
+            "task": task,
+            "generation": generation,
+            "delay": delay_ms,
+            "exit_code": exit_code,
+            "value": tail,
+        }
+        effect: Effect = self._write("task_release", arguments).data
+        return effect
+
+    def task_cancel(self, task: str) -> Effect:
+        """Cancel a task: it will not be claimed any more.
+
+        If it is claimed, its claim ends. So the worker's next renewal is refused, and the worker
+        terminates the command. A cancelled task is `unchanged`. Raise TaskEnded if the task is done
+        or failed.
+        """
+        effect: Effect = self._write("task_cancel", {"task": task}).data
         return effect
 
     def task_retry(self, task: str) -> Effect:
-        """Make a failed task free again, with all its attempts; `unchanged` if it is free, else TASK_NOT_FAILED."""
-        effect: Effect = self._write("task_retry", task=task)[0]
+        """Make a failed task free, with all of its attempts.
+
+        A free task is `unchanged`. Raise TaskNotFailed if the task is neither failed nor free.
+        """
+        effect: Effect = self._write("task_retry", {"task": task}).data
         return effect
 
-    def task_clean(self, older_ms: int, statuses: Sequence[str], after: int = 0, limit: int = 500) -> tuple[int, int]:
-        """Look at `limit` tasks in the order of adding, and remove those that ended that long ago, as `done` or
-        `failed`, with what their fences remember. How many were removed, and where to go on; 0 if there is nothing
-        left to look at. The id of a removed task means nothing any more: adding it adds a new task."""
-        given = {"older": older_ms, "statuses": ",".join(statuses), "cursor": after, "limit": limit}
-        removed, cursor = self._write("task_clean", **given)[0]
+    def task_retry_all(self, queue: str, limit: int = 500) -> int:
+        """Make up to `limit` failed tasks of a queue free, and return how many these were."""
+        arguments = {"queue": queue, "limit": limit}
+        return int(self._write("task_retry_all", arguments).data)
+
+    def task_clean(
+        self,
+        older_ms: int,
+        statuses: Sequence[str],
+        after: int = 0,
+        limit: int = 500,
+    ) -> tuple[int, int]:
+        """Remove tasks that ended long ago, with the results of their fenced writes.
+
+        Look at up to `limit` tasks that follow the position `after`. Remove those that ended at
+        least `older_ms` ago with one of these statuses: `done`, `failed`, `cancelled`. Return how
+        many were removed, and the position to continue after. It is 0 at the end.
+
+        The id of a removed task can be used for a new task.
+        """
+        arguments = {
+            "older": older_ms,
+            "statuses": ",".join(statuses),
+            "cursor": after,
+            "limit": limit,
+        }
+        removed, cursor = self._write("task_clean", arguments).data
         return int(removed), int(cursor)
 
-    def task_left(self, queue: str, most: int = LARGEST) -> int:
-        """How many tasks of the queue are neither done nor failed, counting up to `most`."""
-        return int(self._read("task_left", queue=queue, most=most))
+    def task_left(self, queue: str, limit: int = MAX_INTEGER) -> int:
+        """Return how many tasks of the queue are neither done nor failed. Count up to `limit`."""
+        return int(self._read("task_left", {"queue": queue, "limit": limit}))
 
-    def task_list(self, queue: str | None, status: str | None, after: int, limit: int) -> list[TaskState]:
-        """In the order of adding."""
-        return [*map(_task_state, self._read("task_list", queue=queue, status=status, cursor=after, limit=limit))]
+    def task_list(
+        self,
+        queue: str | None,
+        status: str | None,
+        after: int,
+        limit: int,
+        *,
+        newest_first: bool = False,
+    ) -> list[TaskState]:
+        """Return up to `limit` tasks that follow the position `after`, the oldest first.
 
-    @abstractmethod
-    def health(self) -> promises.Health: ...
+        Without a queue or a status, this is about all of them. With `newest_first`, the tasks are
+        in the opposite order, and 0 means to start with the newest one.
+        """
+        arguments = {
+            "queue": queue,
+            "status": status,
+            "cursor": after,
+            "limit": limit,
+            "newest": int(newest_first),
+        }
+        return [_to_task_state(row) for row in self._read("task_list", arguments)]
 
-    @abstractmethod
-    def close(self) -> None: ...
+    def task_show(self, task: str) -> TaskDetails:
+        """Return everything about a task. Raise TaskNotFound if there is none."""
+        *row, max_attempts, result, exit_codes, tail = self._read("task_show", {"task": task})
+        return TaskDetails(
+            task=_to_task_state(row),
+            max_attempts=int(max_attempts),
+            result=decode(result) if result else None,
+            exit_codes=[int(code) for code in exit_codes.split()] if exit_codes else [],
+            failure_tail=decode(tail) if tail else None,
+        )
 
-    def _write(self, verb: str, once: Once | None = None, said: Any = None, /, **given: Any) -> tuple[Any, bool]:
-        """Nothing keeps a verb without `once` from being repeated: it is harmless. `said` if a repetition has to agree
-        with something else than all that is given."""
-        check(**given)
-        arguments = tuple(given.values())
-        if once is None:
-            return self.write(Write(verb, arguments))
-        key = once_key(once, verb, arguments[0])
-        agreed = "" if key is None else digest(verb, arguments[0], *(arguments[1:] if said is None else said))
-        return self.write(Write(verb, arguments, once, key, agreed, may_repeat=key is not None))
+    def task_stats(self, queue: str | None = None) -> list[QueueStats]:
+        """Return how many tasks have each status, for one queue or for each, sorted by name."""
+        counts: dict[str, dict[str, int]] = {}
+        if queue is not None:
+            counts[queue] = {}
+        for name, status, count in self._read("task_stats", {"queue": queue}):
+            counts.setdefault(name, {})[status] = int(count)
+        return [QueueStats(queue=name, **counts[name]) for name in sorted(counts)]
 
-    def _read(self, verb: str, /, **given: Any) -> Any:
-        check(**given)
-        return self.read(verb, *given.values())
+    def _write(
+        self,
+        verb: str,
+        arguments: dict[str, Any],
+        once: Once | None = None,
+        compared: list[Any] | None = None,
+    ) -> Reply:
+        """Check the arguments and make the change.
+
+        Without `once`, the change is harmless if it is made twice, so nothing prevents that.
+        `compared` is what a repetition with the same key must agree with. By default, these are all
+        arguments.
+        """
+        check_arguments(arguments)
+        name, *others = arguments.values()
+        key = None
+        hashed = ""
+        if once is not None:
+            key = remembered_key(once, verb, str(name))
+        if key is not None:
+            hashed = fingerprint(verb, name, *(others if compared is None else compared))
+        write = Write(
+            verb=verb,
+            name=str(name),
+            arguments=arguments,
+            once=UNCONDITIONAL if once is None else once,
+            key=key,
+            fingerprint=hashed,
+            repetition=_repetition(once),
+        )
+        return self.write(write)
+
+    def _read(self, verb: str, arguments: dict[str, Any]) -> Any:
+        check_arguments(arguments)
+        return self.read(verb, arguments)
 
 
-def _value(row: Any) -> Value:
-    key, text, version, ends = row
-    return Value(key, decode(text), int(version), _when(ends))
+def _repetition(once: Once | None) -> Repetition:
+    """Return what happens if a write is sent twice."""
+    if once is None:
+        return "harmless"
+    if once.key is not None:
+        return "same key"
+    if once.fence is not None:
+        return "same fence"
+    return "unsafe"
 
 
-def _claimed(row: Any) -> promises.Claimed:
-    task, generation, body, attempts, ends = row
-    return promises.Claimed(task, int(generation), decode(body), int(attempts), say_time(ends))
+def _to_value(row: Sequence[Any]) -> Value:
+    key, text, version, expires_at_ms = row
+    return Value(
+        key=key,
+        value=decode(text),
+        version=int(version),
+        expires_at=_time_or_none(expires_at_ms),
+    )
 
 
-def _task_state(row: Any) -> TaskState:
-    task, queue, status, generation, attempts, by, at, due, position, body = row
-    head = (task, queue, status, int(generation), int(attempts), decode(body), by or None, _when(at))
-    lease_ends, free = (due, None) if by else (None, due)
-    return TaskState(*head, _when(lease_ends), _when(free), int(position))
+def _to_claimed(row: Sequence[Any]) -> Claimed:
+    task_id, generation, body, attempts, lease_expires_at_ms = row
+    return Claimed(
+        id=task_id,
+        generation=int(generation),
+        body=decode(body),
+        attempts=int(attempts),
+        lease_expires_at=format_time(lease_expires_at_ms),
+    )
 
 
-def _when(at_ms: Any) -> str | None:
-    return say_time(at_ms) if at_ms else None
+def _to_task_state(row: Sequence[Any]) -> TaskState:
+    (
+        task_id,
+        queue,
+        status,
+        generation,
+        attempts,
+        claimed_by,
+        claimed_at_ms,
+        due_at_ms,
+        position,
+        body,
+    ) = row
+    # A task is due when its lease expires, or, if it is not claimed, when its delay ends.
+    due_at = _time_or_none(due_at_ms)
+    is_claimed = bool(claimed_by)
+    return TaskState(
+        id=task_id,
+        queue=queue,
+        status=status,
+        generation=int(generation),
+        attempts=int(attempts),
+        body=decode(body),
+        claimed_by=claimed_by or None,
+        claimed_at=_time_or_none(claimed_at_ms),
+        lease_expires_at=due_at if is_claimed else None,
+        free_at=None if is_claimed else due_at,
+        position=int(position),
+    )
+
+
+def _time_or_none(at_ms: Any) -> str | None:
+    """Return a time as text, or None if there is none: a backend returns None, 0 or ""."""
+    return format_time(at_ms) if at_ms else None

@@ -1,19 +1,28 @@
-"""The worker of a queue: claims tasks, runs a command for each, keeps their leases, finishes or gives back.
+"""The worker of a queue: it claims tasks, runs a command for each, and reports how they ended.
 
-One coordinator, one thread: it alone talks to the store, the commands only run. A store that is away for less time
-than a lease lasts costs nothing: commands go on, and what ended meanwhile is reported when the store is back. A
-command whose lease cannot be kept is asked to end before the lease does, and killed when it is over, so that it never
-runs beside its successor. What a paused or cut-off worker still writes with its fence is refused by the store.
+One thread does everything, and it alone talks to the store. The commands are child processes.
+
+**An outage of the store costs nothing** if it is shorter than a lease. Commands continue, and what
+ended meanwhile is reported when the store is reachable again.
+
+**A command never runs beside its successor**, as far as this process can prevent it. If a lease
+cannot be renewed, the command is asked to exit before the lease expires, and killed a *margin*
+before. No request to the store takes longer than half of the margin. All times are on a clock that
+also runs while the machine is suspended, because leases expire then, too. What a paused worker
+still writes is refused by the store, if it writes with its fence.
+
+**A lost reply loses no task.** Each claim has a random id. If its reply is lost, the worker sends
+the same claim again, and gets the tasks that it has claimed already.
 """
 
 import os
 import random
+import secrets
 import shutil
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -21,266 +30,533 @@ from urllib.parse import quote
 
 from ..kit.context import Context
 from ..kit.contract.expected import EXPECTED, to_tool_error
-from ..kit.contract.response import value_text
+from ..kit.contract.response import Effect, value_text
 from ..kit.contract.text import printable_lines
 from ..kit.places import state_directory
 from ..kit.program import env_variable
 from ..kit.safety.children import ChildExit, Children
+from ..kit.safety.clock import boot_seconds
 from ..kit.safety.errors import LockTimeout
 from ..kit.safety.orphans import end_orphans
 from ..kit.safety.private_directory import private_directory
+from .connect import connect_for_cleanup, connect_for_command
 from .errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
-from .opening import parting_store_of, store_of
-from .promises import Claimed, Fence
-from .terms import USUAL_SECONDS
+from .protocol import Claim, Claimed, FailedRun, Fence
+from .report import FailedAttempt, WorkReport
+from .retry_policy import DEFAULT_WAIT_SECONDS
 from .values import encode
-from .worked import Failure, Worked
 
 IDLE_SECONDS = 0.5
-"""How long an empty queue is left alone, and a store that is away."""
-_CANNOT_START = 126
-"""The shell's status for a command that is there and cannot be run."""
-_FIRST_DELAY_MS, _LONGEST_DELAY_MS = 1000, 60_000
-_BODY_IN_ENVIRONMENT = 16_384
-_REMEMBERED_FAILURES = 100
+"""How long to wait before looking again at an empty queue, or at an unreachable store."""
+
+_CANNOT_START_EXIT_CODE = 126
+"""The exit code of a shell for a command that exists but cannot be started."""
+
+_FIRST_DELAY_MS = 1000
+_LONGEST_DELAY_MS = 60_000
+"""How long a task is delayed after its first failed attempt, and at most. It doubles each time."""
+
+_MAX_DOUBLINGS = 16
+"""More would not change the delay, but could make the number huge."""
+
+_MAX_BODY_IN_ENVIRONMENT = 16_384
+"""How many characters of a body are also in the environment of the command."""
+
+_MAX_FAILURES = 100
+"""How many failed attempts are reported. After more, these are the last ones."""
+
 _GRACE_SECONDS = 5.0
-"""How long before it is killed a command is asked to end, if the lease is long enough."""
+"""How long a command gets to exit before it is killed, if its lease is long enough."""
+
 _LEAVING_SECONDS = 10.0
-"""How long it takes at the most to end commands that are stubborn, and the store to hear of it."""
+"""The longest time to end stubborn commands and to report that to the store, on the way out."""
+
+_LONGEST_MARGIN_SECONDS = 10.0
 
 
 @dataclass
-class _Running:
+class _RunningCommand:
+    """A command that runs for a task."""
+
     task: Claimed
-    claim: Fence
     body_file: Path
     lease_ends_at: float
-    is_asked_to_end: bool = False
+    """On the clock of `boot_seconds`."""
+
+    is_asked_to_exit: bool = False
+
+    @property
+    def claim(self) -> Fence:
+        """The claim that the command runs for."""
+        return Fence(self.task.id, self.task.generation)
+
+    @property
+    def name(self) -> str:
+        """The name of the child process."""
+        return f"{self.task.id}:{self.task.generation}"
 
 
-@dataclass
-class Worker:
-    context: Context
-    url: str | None
-    """Of the store, if --store names one."""
+@dataclass(frozen=True)
+class _EndedCommand:
+    """A command that has ended. The store does not know that yet."""
+
+    command: _RunningCommand
+    exit: ChildExit
+
+
+@dataclass(frozen=True)
+class _ClaimRequest:
+    """A claim that was sent to the store. It is repeated unchanged until a reply arrives."""
+
+    id: str
+    """A random text. If the reply is lost, the request is sent again with the same id."""
+
+    count: int
+    finishing: _EndedCommand | None
+    """A command that has succeeded, and whose task is finished in the same step."""
+
+    requested_at: float
+    """On the clock of `boot_seconds`. Leases are counted from here, not from the reply."""
+
+    @property
+    def finish(self) -> tuple[Fence, ...]:
+        """The claims to finish in the same step."""
+        if self.finishing is None:
+            return ()
+        return (self.finishing.command.claim,)
+
+
+@dataclass(frozen=True)
+class WorkOptions:
+    """What a worker works on, and how."""
+
     queue: str
     argv: list[str]
     jobs: int
+    """How many commands run at the same time."""
+
     lease_ms: int
     max_attempts: int
-    running: dict[str, _Running] = field(default_factory=dict)
-    """By the names of their processes. A command that has lost its lease is killed, and no longer here."""
-    unreported: list[tuple[_Running, ChildExit]] = field(default_factory=list)
-    """What has ended, and the store does not know yet."""
-    last_tries: set[str] = field(default_factory=set)
-    """Tasks that have failed for good if this attempt of ours does not succeed, however it ends."""
-    away_since: float = inf
+    store_url: str | None = None
+    """The option --store. None if it was not given."""
 
-    def __post_init__(self) -> None:
-        self._scratch = private_directory(self.context.session_directory / self.context.request_id)
-        self.context.exit_stack.callback(shutil.rmtree, self._scratch, ignore_errors=True)
-        self._lock_path = private_directory(state_directory()) / "workers.lock"  # of all workers of this machine
-        hold = self.context.exit_stack.enter_context(
-            self.context.hold(self._lock_path, "workers", "shared", USUAL_SECONDS)
+
+class Worker:
+    """A worker. Enter `children` before calling `turn`, and leave it before `give_all_back`."""
+
+    def __init__(self, context: Context, options: WorkOptions) -> None:
+        """Create the directory for the bodies of tasks, and take the lock of all workers."""
+        self.context = context
+        self.options = options
+
+        self.running: dict[str, _RunningCommand] = {}
+        """The commands that run, by name. One that has lost its lease is killed and removed."""
+
+        self.ended: list[_EndedCommand] = []
+        """The commands whose end is not reported to the store yet."""
+
+        self.last_tries: set[str] = set()
+        """The tasks that fail permanently unless the attempt of this worker succeeds."""
+
+        self.unreachable_since: float = inf
+        """When the store became unreachable. Infinite while it is reachable."""
+
+        self.finished = 0
+        self.given_back = 0
+        self.lost = 0
+        self.failures: list[FailedAttempt] = []
+
+        self._pending_claim: _ClaimRequest | None = None
+        """The claim whose reply has not arrived."""
+
+        scratch = context.session_directory / context.request_id
+        self._scratch = private_directory(scratch)
+        context.exit_stack.callback(shutil.rmtree, self._scratch, ignore_errors=True)
+        self._logs = context.session_directory / f"tasks-{context.request_id}"
+        # Shared by all workers of this user. The commands inherit it, and so they can be found
+        # after their worker was killed.
+        self._lock_path = private_directory(state_directory()) / "workers.lock"
+        hold = context.exit_stack.enter_context(
+            context.hold(self._lock_path, "workers", "shared", DEFAULT_WAIT_SECONDS)
         )
-        self.children = Children(self.context.signals, hold.descriptors)
-        self.store = store_of(self.context, self.url, margin_seconds(self.lease_ms) / 2)
-        self.result = Worked(self.queue)
-        self._logs = self.context.session_directory / f"tasks-{self.context.request_id}"
+        self.children = Children(context.signals, hold.descriptors)
+        self.store = connect_for_command(
+            context,
+            options.store_url,
+            max_seconds=margin_seconds(options.lease_ms) / 2,
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no command runs, and everything is reported."""
+        return not self.running and not self.ended
 
     def turn(self) -> None:
-        """Report what has ended, fill what is free, keep what is ours.
+        """Report what has ended, start commands for new tasks, and renew leases.
 
-        Nothing is claimed before all is reported: what ended after its lease would be claimed here once more.
+        Claim nothing before everything is reported. Otherwise, a task whose lease has expired could
+        be claimed again, although its command has succeeded.
         """
-        self._end_in_time()
-        for one, ended in [*self.unreported]:
-            with self.patiently():
-                self._report(one, ended, self._finish if len(self.unreported) > 1 else self._claim)
-        if not self.unreported and len(self.running) < self.jobs:
-            with self.patiently():
-                self._claim()
-        for name, one in [*self.running.items()]:
-            if name in self.running and one.lease_ends_at - time.monotonic() < self.lease_ms / 1500:
-                with self.patiently():
-                    self._renew(name)
+        self._end_commands_in_time()
+        if self._pending_claim is not None:
+            # First learn which tasks it has got. They may be running out of time.
+            with self.tolerate_outage():
+                self._claim_and_start()
+        else:
+            for ended in list(self.ended):
+                with self.tolerate_outage():
+                    self._report(ended)
+            if not self.ended and len(self.running) < self.options.jobs:
+                with self.tolerate_outage():
+                    self._claim_and_start()
+        for command in list(self.running.values()):
+            if self._is_renewal_due(command):
+                with self.tolerate_outage():
+                    self._renew(command)
 
     def wait(self) -> None:
-        """Until a command ends, or it is time for the next turn."""
-        seconds = IDLE_SECONDS if not self.unreported or self.away_since < inf else 0.0
+        """Wait until a command ends, or until it is time for the next turn."""
+        seconds = IDLE_SECONDS
+        is_reachable = self.unreachable_since == inf
+        if self.ended and is_reachable:
+            seconds = 0.0
         if self.running:
-            self._take_ended(min(seconds, self.lease_ms / 20_000))
+            self._take_exit(min(seconds, self.options.lease_ms / 20_000))
         else:
             self.context.signals.wait(seconds)
             self.context.signals.check()
 
+    def has_tasks_left(self) -> bool:
+        """Return whether the queue has tasks that are neither done nor failed."""
+        return self.store.task_left(self.options.queue, 1) > 0
+
     @contextmanager
-    def patiently(self) -> Iterator[None]:
-        """What the block asks of the store may wait, if the store has been away for less time than a lease lasts."""
+    def tolerate_outage(self) -> Iterator[None]:
+        """Ignore that the store is unreachable in the block, for as long as a lease lasts."""
         try:
             yield
-            self.away_since = inf
-        except (StoreUnavailable, StoreBusy, LockTimeout):  # it may pass while a lease lasts
-            self.away_since = min(self.away_since, time.monotonic())
-            self.context.progress(f"{self.queue}: the store is away; commands go on while their leases last")
-            if time.monotonic() - self.away_since >= self.lease_ms / 1000:
+            self.unreachable_since = inf
+        except (StoreUnavailable, StoreBusy, LockTimeout):
+            now = boot_seconds()
+            self.unreachable_since = min(self.unreachable_since, now)
+            self._notice("the store is unreachable. Commands continue while their leases last")
+            if now - self.unreachable_since >= self.options.lease_ms / 1000:
                 raise
         finally:
-            self._end_in_time()
+            # The block may have taken a while.
+            self._end_commands_in_time()
 
     def prepare_to_leave(self) -> None:
-        """A command that could take longer to end than its lease lasts is killed."""
-        for name, one in self.running.items():
-            if one.lease_ends_at < time.monotonic() + _LEAVING_SECONDS:
-                self.children.send_signal(name, signal.SIGKILL)
+        """Kill the commands that could take longer to exit than their leases last."""
+        for command in self.running.values():
+            if command.lease_ends_at < boot_seconds() + _LEAVING_SECONDS:
+                self.children.send_signal(command.name, signal.SIGKILL)
 
     def give_all_back(self) -> None:
-        """On the way out: nobody has to wait for our leases to end."""
-        self.store = parting_store_of(self.context, self.url)
-        for one, ended in [*self.unreported, *((one, None) for one in self.running.values())]:
-            try:
-                if ended is not None:
-                    self._report(one, ended, self._finish)
-                else:
-                    self.store.task_release(*one.claim)
-                    self.result.given_back += 1
-            except EXPECTED as error:
-                self.context.progress(f"{one.task.id}: not given back: {to_tool_error(error).message}")
+        """Report everything to the store on the way out, so that nobody waits for our leases."""
+        self.store = connect_for_cleanup(self.context, self.options.store_url)
+        for ended in list(self.ended):
+            with self._notice_failure(ended.command.task.id):
+                self._report(ended, may_claim=False)
+        for command in list(self.running.values()):
+            with self._notice_failure(command.task.id):
+                self.store.task_release(command.task.id, command.task.generation)
+                self.given_back += 1
 
-    def sum_up(self, left: int | None) -> Worked:
-        self.result.left = left
-        self.result.effect = "updated" if self.result.finished or self.result.given_back else "unchanged"
-        self.result.logs = str(self._logs) if self._logs.is_dir() else None
-        return self.result
+    def report(self, left: int | None) -> WorkReport:
+        """Return what this worker did. `left` is None if nobody has counted that."""
+        effect: Effect = "unchanged"
+        if self.finished or self.given_back:
+            effect = "updated"
+        return WorkReport(
+            queue=self.options.queue,
+            finished=self.finished,
+            given_back=self.given_back,
+            lost=self.lost,
+            failures=self.failures,
+            left=left,
+            effect=effect,
+            logs=str(self._logs) if self._logs.is_dir() else None,
+        )
 
     def end_orphans(self) -> None:
-        """A worker that died cannot keep its leases: none of its commands may run beside its successor."""
+        """End the commands of workers that were killed: they cannot keep their leases."""
         for pid in end_orphans(self._lock_path, self.context.signals):
-            self.context.warn("ORPHAN_ENDED", f"Process {pid}, left behind by a worker that has died, was ended.")
+            self.context.warn(
+                "ORPHAN_ENDED",
+                f"Process {pid} was terminated. The worker that started it had been killed.",
+            )
 
-    def _finish(self, claim: Fence) -> None:
-        self.store.task_finish(*claim)
+    # Claims
 
-    def _claim(self, *finish: Fence) -> None:
-        """As many as can run, and finish those in the same step: one flush of the disk, where two would be needed."""
-        ends_at = time.monotonic() + self.lease_ms / 1000
-        claim = self.store.task_claim(
-            self.queue,
-            self.context.session_id,
-            lease_ms=self.lease_ms,
-            count=self.jobs - len(self.running),
-            max_attempts=self.max_attempts,
-            finish=finish,
-        )
-        claimed = {f"{task.id}:{task.generation}": self._new(task, ends_at) for task in claim.tasks}
-        self.running |= claimed  # from here on they are given back, also what a signal keeps from being started
-        self.last_tries |= {task.id for task in claim.tasks if 0 < self.max_attempts <= task.attempts}
-        if any(task.generation > 1 for task in claim.tasks):
-            self.end_orphans()
-        for name, one in claimed.items():
-            one.body_file.write_text(encode(one.task.body))
-            try:
-                self.children.start(
-                    name,
-                    self.argv,
-                    cwd=self.context.cwd,
-                    env=self._environment(one.task, one.body_file),
-                    make_log_path=partial(self._log_of, one.task),
-                )
-                self.context.progress(f"{one.task.id}: started, attempt {one.task.attempts}")
-            except OSError as error:
-                failure = ChildExit(
-                    name=name,
-                    exit_code=_CANNOT_START,
-                    output_tail=f"{self.argv[0]}: {error.strerror}\n",
-                    log_path=None,
-                    survivors=(),
-                )
-                self.unreported.append((self.running.pop(name), failure))
+    def _claim_and_start(self, finishing: _EndedCommand | None = None) -> None:
+        """Claim as many tasks as can run, and start their commands.
 
-    def _new(self, task: Claimed, ends_at: float) -> _Running:
-        return _Running(task, Fence(task.id, task.generation), self._scratch / f"{os.urandom(8).hex()}.json", ends_at)
+        `finishing` is a command whose task is finished in the same step. One commit instead of two
+        saves a flush of the disk.
 
-    def _environment(self, task: Claimed, body_file: Path) -> dict[str, str]:
-        """How a command finds its task. A body that an environment cannot carry is in the file only."""
-        text = value_text(task.body)
-        given = {
-            env_variable("SESSION_ID"): self.context.session_id,
-            env_variable("STORE"): self.url or os.environ.get(env_variable("STORE")),
-            "TOOL_TASK_ID": task.id,
-            "TOOL_TASK_GENERATION": str(task.generation),
-            "TOOL_TASK_FENCE": f"{task.id}:{task.generation}",
-            "TOOL_TASK_FILE": str(body_file),
-            "TOOL_TASK_BODY": text if len(text) <= _BODY_IN_ENVIRONMENT and text.isprintable() else None,
-        }
-        return {name: value for name, value in {**os.environ, **given}.items() if value is not None}
-
-    def _log_of(self, task: Claimed) -> Path:
-        self._logs.mkdir(mode=0o700, exist_ok=True)
-        return self._logs / f"{quote(task.id, safe='')[:150]}.{task.generation}.log"
-
-    def _renew(self, name: str) -> None:
-        one, asked = self.running[name], time.monotonic()
+        If the reply to an earlier claim is missing, repeat that claim instead.
+        """
+        request = self._pending_claim
+        is_repetition = request is not None
+        if request is None:
+            request = _ClaimRequest(
+                id=secrets.token_hex(16),
+                count=self.options.jobs - len(self.running),
+                finishing=finishing,
+                requested_at=boot_seconds(),
+            )
+            self._pending_claim = request
         try:
-            self.store.task_renew(*one.claim, lease_ms=self.lease_ms)
-            one.lease_ends_at, one.is_asked_to_end = asked + self.lease_ms / 1000, False
+            claim = self._claim(request, is_repetition=is_repetition)
         except (LeaseLost, TaskNotFound):
-            self._lose(name)
+            # This is a reply: the task could not be finished, so nothing was claimed.
+            self._pending_claim = None
+            if request.finishing is not None:
+                self._settle(request.finishing, is_lost=True)
+            return
+        self._pending_claim = None
+        if request.finishing is not None:
+            self._settle(request.finishing, is_lost=False)
+        self._start_all(request, claim.tasks)
 
-    def _end_in_time(self) -> None:
-        """Asked before the lease is over, killed when it is: another worker may have the task then."""
-        while self._take_ended(0):
-            continue
-        for name, one in [*self.running.items()]:
-            left = one.lease_ends_at - margin_seconds(self.lease_ms) - time.monotonic()
-            if left <= 0:
-                self._lose(name)
-            elif not one.is_asked_to_end and left <= min(_GRACE_SECONDS, self.lease_ms / 4000):
-                one.is_asked_to_end = True
-                self.children.send_signal(name, signal.SIGTERM)
-                self.context.progress(f"{one.task.id}: the store is away and its lease ends, asked to end")
+    def _claim(self, request: _ClaimRequest, *, is_repetition: bool) -> Claim:
+        return self.store.task_claim(
+            self.options.queue,
+            self.context.session_id,
+            lease_ms=self.options.lease_ms,
+            count=request.count,
+            max_attempts=self.options.max_attempts,
+            finish=request.finish,
+            request_id=request.id,
+            is_repetition=is_repetition,
+        )
 
-    def _take_ended(self, within_seconds: float) -> bool:
-        """What has ended is reported, however late that is noticed: the store knows whether it still counts."""
-        ended = self.children.next_exit(within_seconds)
-        if ended is not None and ended.name in self.running:
-            self.unreported.append((self.running.pop(ended.name), ended))
-        return ended is not None
+    def _start_all(self, request: _ClaimRequest, tasks: list[Claimed]) -> None:
+        """Start a command for each of these tasks, which the request has claimed."""
+        # Add them all before the first one is started. If a signal arrives in between, they are all
+        # given back.
+        new_commands = []
+        for task in tasks:
+            command = _RunningCommand(
+                task=task,
+                body_file=self._scratch / f"{secrets.token_hex(8)}.json",
+                lease_ends_at=request.requested_at + self.options.lease_ms / 1000,
+            )
+            new_commands.append(command)
+            self.running[command.name] = command
+            if 0 < self.options.max_attempts <= task.attempts:
+                self.last_tries.add(task.id)
+        if any(task.generation > 1 for task in tasks):
+            # An earlier worker may have been killed while its command runs.
+            self.end_orphans()
+        # If the reply was lost for a while, the leases may have expired meanwhile.
+        self._end_commands_in_time()
+        for command in new_commands:
+            if command.name in self.running:
+                self._start(command)
 
-    def _lose(self, name: str) -> None:
-        one = self.running.pop(name)
-        self.children.send_signal(name, signal.SIGKILL)
-        self.result.lost += 1
-        one.body_file.unlink(missing_ok=True)
-        self.context.progress(f"{one.task.id}: lease lost, stopped")
-
-    def _report(self, one: _Running, ended: ChildExit, finish: Callable[[Fence], object]) -> None:
-        """Tell the store how it ended: now, or when it is back."""
-        task, is_done, is_lost = one.task, ended.exit_code == 0, False
+    def _start(self, command: _RunningCommand) -> None:
+        task = command.task
+        command.body_file.write_text(encode(task.body))
         try:
-            if is_done:
-                finish(one.claim)
+            self.children.start(
+                command.name,
+                self.options.argv,
+                cwd=self.context.cwd,
+                env=self._environment(command),
+                make_log_path=partial(self._log_path, task),
+            )
+        except OSError as error:
+            del self.running[command.name]
+            failure = ChildExit(
+                name=command.name,
+                exit_code=_CANNOT_START_EXIT_CODE,
+                output_tail=f"{self.options.argv[0]}: {error.strerror}\n",
+                log_path=None,
+                survivors=(),
+            )
+            self.ended.append(_EndedCommand(command, failure))
+        else:
+            self.context.progress(f"{task.id}: started, attempt {task.attempts}")
+
+    def _environment(self, command: _RunningCommand) -> dict[str, str]:
+        """Return the environment of a command, in which it finds its task."""
+        task = command.task
+        environment = dict(os.environ)
+        environment[env_variable("SESSION_ID")] = self.context.session_id
+        if self.options.store_url is not None:
+            environment[env_variable("STORE")] = self.options.store_url
+        environment["TOOL_TASK_ID"] = task.id
+        environment["TOOL_TASK_GENERATION"] = str(task.generation)
+        environment["TOOL_TASK_FENCE"] = command.name
+        environment["TOOL_TASK_FILE"] = str(command.body_file)
+        environment.pop("TOOL_TASK_BODY", None)
+        # An environment cannot contain NUL, and a very long one prevents the start of a program.
+        text = value_text(task.body)
+        if len(text) <= _MAX_BODY_IN_ENVIRONMENT and text.isprintable():
+            environment["TOOL_TASK_BODY"] = text
+        return environment
+
+    def _log_path(self, task: Claimed) -> Path:
+        """Return the file for the output of a command, and create its directory."""
+        self._logs.mkdir(mode=0o700, exist_ok=True)
+        shown_id = quote(task.id, safe="")[:150]
+        return self._logs / f"{shown_id}.{task.generation}.log"
+
+    # Leases
+
+    def _is_renewal_due(self, command: _RunningCommand) -> bool:
+        """Return whether a third of the lease is over, and the command still has its lease."""
+        is_running = command.name in self.running
+        seconds_left = command.lease_ends_at - boot_seconds()
+        return is_running and seconds_left < self.options.lease_ms / 1500
+
+    def _renew(self, command: _RunningCommand) -> None:
+        requested_at = boot_seconds()
+        claim = command.claim
+        try:
+            self.store.task_renew(claim.task, claim.generation, lease_ms=self.options.lease_ms)
+        except (LeaseLost, TaskNotFound):
+            self._lose(command)
+            return
+        command.lease_ends_at = requested_at + self.options.lease_ms / 1000
+        command.is_asked_to_exit = False
+
+    def _end_commands_in_time(self) -> None:
+        """Ask commands to exit before their leases expire, and kill those that do not.
+
+        When a lease has expired, another worker can have the task.
+        """
+        # First take what has ended by itself: it has not lost its lease.
+        while self._take_exit(0):
+            continue
+        grace_seconds = min(_GRACE_SECONDS, self.options.lease_ms / 4000)
+        for command in list(self.running.values()):
+            kill_at = command.lease_ends_at - margin_seconds(self.options.lease_ms)
+            seconds_left = kill_at - boot_seconds()
+            if seconds_left <= 0:
+                self._lose(command)
+            elif seconds_left <= grace_seconds and not command.is_asked_to_exit:
+                command.is_asked_to_exit = True
+                self.children.send_signal(command.name, signal.SIGTERM)
+                self._notice_task(
+                    command.task.id,
+                    "the store is unreachable and the lease expires. The command is asked to exit",
+                )
+
+    def _lose(self, command: _RunningCommand) -> None:
+        """Kill a command whose lease cannot be kept."""
+        del self.running[command.name]
+        self.children.send_signal(command.name, signal.SIGKILL)
+        self.lost += 1
+        command.body_file.unlink(missing_ok=True)
+        self._notice_task(command.task.id, "the lease was lost, and the command was killed")
+
+    # Results
+
+    def _take_exit(self, within_seconds: float) -> bool:
+        """Wait for a command to end, and note that. Return whether one has ended.
+
+        However late this is, the end is reported: the store knows whether it still counts.
+        """
+        child_exit = self.children.next_exit(within_seconds)
+        if child_exit is None:
+            return False
+        command = self.running.pop(child_exit.name, None)
+        # A command that was killed because it lost its lease is no longer in `running`.
+        if command is not None:
+            self.ended.append(_EndedCommand(command, child_exit))
+        return True
+
+    def _report(self, ended: _EndedCommand, *, may_claim: bool = True) -> None:
+        """Tell the store how a command ended. Raise an error if the store is unreachable.
+
+        If nothing else has to be reported, a task is finished in the same step in which the next
+        ones are claimed, unless the caller does not want that (`may_claim`).
+        """
+        task = ended.command.task
+        has_succeeded = ended.exit.exit_code == 0
+        is_last_report = len(self.ended) == 1
+        if has_succeeded and is_last_report and may_claim:
+            self._claim_and_start(finishing=ended)
+            return
+        is_lost = False
+        try:
+            if has_succeeded:
+                self.store.task_finish(task.id, task.generation)
             else:
-                longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS * 2 ** min(task.attempts - 1, 16))
-                self.store.task_release(*one.claim, delay_ms=round(longest * random.uniform(0.5, 1)))
+                self.store.task_release(
+                    task.id,
+                    task.generation,
+                    delay_ms=_delay_ms(task.attempts),
+                    failure=FailedRun(
+                        exit_code=ended.exit.exit_code,
+                        tail=printable_lines(ended.exit.output_tail),
+                    ),
+                )
         except (LeaseLost, TaskNotFound):
             is_lost = True
-        self.unreported.remove((one, ended))
-        one.body_file.unlink(missing_ok=True)
+        self._settle(ended, is_lost=is_lost)
+
+    def _settle(self, ended: _EndedCommand, *, is_lost: bool) -> None:
+        """Count a command that the store knows about now."""
+        task = ended.command.task
+        self.ended.remove(ended)
+        ended.command.body_file.unlink(missing_ok=True)
         if is_lost:
-            self.result.lost += 1
-        elif is_done:
-            self.result.finished += 1
+            self.lost += 1
+            self._notice_task(task.id, "ended too late: another worker may have the task")
+        elif ended.exit.exit_code == 0:
+            self.finished += 1
             self.last_tries.discard(task.id)
-            self.context.progress(f"{task.id}: done")
+            self._notice_task(task.id, "done")
         else:
-            self.result.given_back += 1
-            log = str(ended.log_path) if ended.log_path else None
-            failure = Failure(task.id, task.attempts, ended.exit_code, printable_lines(ended.output_tail), log)
-            self.result.failures = [*self.result.failures, failure][-_REMEMBERED_FAILURES:]
-            self.context.progress(f"{task.id}: exit status {ended.exit_code}, given back")
+            self.given_back += 1
+            self._add_failure(ended)
+
+    def _add_failure(self, ended: _EndedCommand) -> None:
+        task = ended.command.task
+        failure = FailedAttempt(
+            id=task.id,
+            attempts=task.attempts,
+            exit_status=ended.exit.exit_code,
+            tail=printable_lines(ended.exit.output_tail),
+            log=str(ended.exit.log_path) if ended.exit.log_path else None,
+        )
+        self.failures = [*self.failures, failure][-_MAX_FAILURES:]
+        self._notice_task(task.id, f"exit code {ended.exit.exit_code}, given back")
+
+    # Notices
+
+    @contextmanager
+    def _notice_failure(self, task_id: str) -> Iterator[None]:
+        """Print a failure of the block instead of raising it."""
+        try:
+            yield
+        except EXPECTED as error:
+            self._notice_task(task_id, f"not given back: {to_tool_error(error).message}")
+
+    def _notice(self, text: str) -> None:
+        self.context.progress(f"{self.options.queue}: {text}")
+
+    def _notice_task(self, task_id: str, text: str) -> None:
+        self.context.progress(f"{task_id}: {text}")
 
 
 def margin_seconds(lease_ms: int) -> float:
-    """How long before its lease ends a command is killed. No question to the store takes more than half of it."""
-    return min(10.0, lease_ms / 4000)
+    """Return how long before its lease expires a command is killed.
+
+    No request to the store takes longer than half of this.
+    """
+    return min(_LONGEST_MARGIN_SECONDS, lease_ms / 4000)
+
+
+def _delay_ms(attempts: int) -> int:
+    """Return how long a task is delayed that has failed so often.
+
+    The delay is partly random, so that tasks that failed together are not tried again together.
+    """
+    doublings = min(attempts - 1, _MAX_DOUBLINGS)
+    longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS << doublings)
+    return round(longest * random.uniform(0.5, 1))

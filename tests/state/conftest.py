@@ -4,13 +4,18 @@ import contextlib
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import quote
 
 import pytest
 
 from sampletool.kit.testing.leaks import outlives_the_test
+from sampletool.state.connect import open_store
+from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
+from tests.state.support.proxy import Fault, FaultyProxy
 from tests.state.support.servers import NoServer, Server, run_directory
+from tests.state.support.store_client import make_policy
 from tests.state.support.stores import Backend, MemoryBackend, SharedBackend
 
 SHARED = ("sqlite", "postgres", "valkey")
@@ -152,3 +157,73 @@ def valkey_url(server: Server, worker: str) -> str:
     with redis.Redis.from_url(url) as client:
         client.flushdb()
     return url
+
+
+@pytest.fixture(params=["postgres", "valkey"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Each kind of server."""
+    return str(request.param)
+
+
+class ThroughProxy(Protocol):
+    """Return a store behind a faulty proxy, the same store without it, and the proxy.
+
+    The proxy strikes when the first store sends the verb: with its COMMIT on PostgreSQL, and with
+    its script on Valkey. It is armed.
+    """
+
+    def __call__(
+        self,
+        fault: Fault,
+        verb: str = "counter_add",
+        *,
+        policy: RetryPolicy | None = None,
+    ) -> tuple[Store, Store, FaultyProxy]: ...
+
+
+@pytest.fixture
+def through_proxy(
+    make_backend: Callable[[str], SharedBackend],
+    kind: str,
+) -> Iterator[ThroughProxy]:
+    # Below /tmp: the path of a socket has at most 107 bytes.
+    directory = Path("/tmp") / f"tt-{secrets.token_hex(4)}"
+    directory.mkdir(mode=0o700)
+    with contextlib.ExitStack() as stack:
+
+        def open_through(
+            fault: Fault,
+            verb: str = "counter_add",
+            *,
+            policy: RetryPolicy | None = None,
+        ) -> tuple[Store, Store, FaultyProxy]:
+            backend = make_backend(kind)
+            direct = backend.open()
+            direct.counter_add("warm", 1)
+            if kind == "postgres":
+                host = backend.url.partition("host=")[2].partition("&")[0]
+                target = f"{host.replace('%2F', '/')}/.s.PGSQL.5432"
+                path = directory / ".s.PGSQL.5432"
+                url = backend.url.replace(host, quote(str(directory), safe=""))
+                marker = POSTGRES_REQUESTS if fault == "cut request" else b"COMMIT"
+            else:
+                target = backend.url.removeprefix("unix://").partition("?")[0]
+                path = directory / "v.sock"
+                url = backend.url.replace(target, str(path))
+                marker = verb.encode()
+            proxy = FaultyProxy(path, target, marker, fault)
+            store = open_store(url, None, make_policy() if policy is None else policy)
+            # Close the proxy first: closing a connection may wait for the server.
+            stack.callback(store.close)
+            stack.callback(proxy.close)
+            store.counter_get("warm")
+            proxy.is_armed = True
+            return store, direct, proxy
+
+        yield open_through
+    for path in directory.iterdir():
+        path.unlink()
+    directory.rmdir()
+
+
+POSTGRES_REQUESTS = b"INSERT INTO tool_counters"

@@ -9,7 +9,7 @@ from typing import Any
 
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.state.errors import LeaseLost
-from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.protocol import Fence, NewTask, Once
 
 
 async def count(store: Any, _number: int, times: int) -> list[int]:
@@ -258,16 +258,16 @@ async def stop_before_the_second_commit(store: Any, _number: int) -> int:
 
 def _stop_before_commit(statements: int) -> None:
     """Be stopped in the next transaction of a SQLite store that is open: behind so many of BEGIN and COMMIT."""
-    from sampletool.state.sqlite import Sqlite
+    from sampletool.state.sqlite import SqliteStore
 
-    patiently, left = Sqlite._patiently, statements
+    patiently, left = SqliteStore._retry_while_busy, statements
 
-    def stop_and_go_on(database: Sqlite, attempt: Any) -> Any:
+    def stop_and_go_on(database: SqliteStore, attempt: Any) -> Any:
         nonlocal left
         if left == 0:
-            Sqlite._patiently = patiently  # type: ignore[method-assign]
+            SqliteStore._retry_while_busy = patiently  # type: ignore[method-assign]
             os.kill(os.getpid(), signal.SIGSTOP)
         left -= 1
         return patiently(database, attempt)
 
-    Sqlite._patiently = stop_and_go_on  # type: ignore[method-assign, assignment]
+    SqliteStore._retry_while_busy = stop_and_go_on  # type: ignore[method-assign, assignment]

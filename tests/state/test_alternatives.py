@@ -3,26 +3,29 @@
 import asyncio
 import re
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import InvalidValues, ToolError
 from sampletool.kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from sampletool.kit.safety.errors import LockTimeout
 from sampletool.kit.safety.holder import Owners
-from sampletool.state import errors, opening, sqlite, worker
-from sampletool.state.memory import _READING, MemoryStore
-from sampletool.state.opening import open_store
-from sampletool.state.promises import NewTask
-from sampletool.state.sqlite import _FORBIDDEN, _LEVELS, Sqlite
+from sampletool.kit.safety.signals import Signals
+from sampletool.state import connect, errors, sqlite, worker
+from sampletool.state.connect import open_store
+from sampletool.state.exchange import NoReply
+from sampletool.state.memory import _READING_VERBS, MemoryStore
+from sampletool.state.protocol import Claimed, NewTask
+from sampletool.state.sqlite import _PERMISSION_ERRORS, _SYNCHRONOUS_NAMES, SqliteStore
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
-from sampletool.state.worker import Worker
-from tests.state.support.store_client import make_terms
+from sampletool.state.worker import Worker, WorkOptions
+from tests.state.support.store_client import make_policy
 
 SQLITE = {
     "SQLITE_FULL": NoSpace,
@@ -43,7 +46,7 @@ UNDONE = {"25P03": ("25P03",), "57014": ("57014",), "40": ("40001", "40P01")}
 LOST = {"57P": ("57P01", "57P02", "57P03"), "08": ("08000", "08003", "08006")}
 """For each beginning of an SQLSTATE, states of a connection that is lost."""
 
-REFUSALS = {"42501": PermissionDenied, "25006": errors.StoreReadOnly, "53100": NoSpace}
+REFUSALS = {"42501": errors.StoreForbidden, "25006": errors.StoreReadOnly, "53100": errors.StoreFull}
 
 REASONS = {
     'FATAL: password authentication failed for user "u"': "auth",
@@ -52,15 +55,15 @@ REASONS = {
     'FATAL: role "u" does not exist': "auth",
     'FATAL: role "u" is not permitted to log in': "auth",
     'FATAL: database "d" does not exist': "none",
-    "FATAL: sorry, too many clients already": "it has no connection left for us",
-    "FATAL: too many connections for role": "it has no connection left for us",
-    "FATAL: remaining connection slots are reserved": "it has no connection left for us",
-    "connection timeout expired": "it did not answer in time",
-    "Connection timed out": "it did not answer in time",
-    "could not translate host name": "the name of its host is not known",
-    "Name or service not known": "the name of its host is not known",
-    "Connection refused": "nothing listens there",
-    "No such file or directory": "nothing listens there",
+    "FATAL: sorry, too many clients already": "it has no free connection",
+    "FATAL: too many connections for role": "it has no free connection",
+    "FATAL: remaining connection slots are reserved": "it has no free connection",
+    "connection timeout expired": "it did not reply in time",
+    "Connection timed out": "it did not reply in time",
+    "could not translate host name": "the name of its host is unknown",
+    "Name or service not known": "the name of its host is unknown",
+    "Connection refused": "no server is listening there",
+    "No such file or directory": "no server is listening there",
     "something else": "no connection",
 }
 """At least one text for each alternative of each pattern."""
@@ -69,28 +72,28 @@ OPTION_SIGNS = "?&;#"
 
 
 def test_the_refusals_of_sqlite_are_the_ones_that_are_tested() -> None:
-    assert _FORBIDDEN == ("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
+    assert _PERMISSION_ERRORS == ("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
 
 
-@pytest.mark.parametrize("name", [*SQLITE, *_FORBIDDEN])
+@pytest.mark.parametrize("name", [*SQLITE, *_PERMISSION_ERRORS])
 def test_each_error_of_sqlite_is_one_of_ours(name: str) -> None:
     error = sqlite3.OperationalError("why")
     error.sqlite_errorname = name
 
-    assert type(sqlite._our_error(error, "/w/state.db")) is SQLITE[name]
+    assert type(sqlite._to_our_error(error, "/w/state.db")) is SQLITE[name]
 
 
-@pytest.mark.parametrize("level", range(len(_LEVELS)))
+@pytest.mark.parametrize("level", range(len(_SYNCHRONOUS_NAMES)))
 def test_each_level_of_flushing_is_named_as_sqlite_numbers_it(
     level: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "state.db").touch()
-    store = Sqlite(tmp_path / "state.db", make_terms())
+    store = SqliteStore(tmp_path / "state.db", make_policy())
     answers = {"integrity_check": [("ok",)], "journal_mode": [("wal",)], "synchronous": [(level,)]}
     session = SimpleNamespace(rows=lambda statement: answers[statement.removeprefix("PRAGMA ")])
-    monkeypatch.setattr(store, "transact", lambda body, may_repeat: body(session))
+    monkeypatch.setattr(store, "transact", lambda body: body(session))
 
-    _, _, settings = store.describe()
+    settings = store.describe().settings
 
     assert settings["synchronous"] == ("off", "normal", "full", "extra")[level]
 
@@ -102,13 +105,13 @@ def test_each_level_of_flushing_is_named_as_sqlite_numbers_it(
 def refused_by_postgres() -> Callable[[str, str, bool], Exception]:
     """What becomes of an error of this driver with this SQLSTATE and text."""
     psycopg = pytest.importorskip("psycopg")
-    from sampletool.state.postgres import Postgres
+    from sampletool.state.postgres import PostgresStore
 
-    store = Postgres("postgresql://h/d", make_terms())
+    store = PostgresStore("postgresql://h/d", make_policy())
 
-    def refused(state: str, text: str, is_certain: bool) -> Exception:
+    def refused(state: str, text: str, was_sent: bool) -> Exception:
         kind = psycopg.errors.lookup(state) if state else psycopg.OperationalError
-        return store._our_error(kind(text), is_certain=is_certain)
+        return store._our_error(kind(text), was_sent=was_sent)
 
     return refused
 
@@ -117,8 +120,8 @@ def test_the_states_of_postgres_are_the_ones_that_are_tested() -> None:
     pytest.importorskip("psycopg")
     from sampletool.state import postgres
 
-    assert set(postgres._UNDONE) == set(UNDONE)
-    assert set(postgres._LOST) == set(LOST)
+    assert set(postgres._UNDONE_STATES) == set(UNDONE)
+    assert set(postgres._LOST_STATES) == set(LOST)
     assert postgres._REFUSALS == REFUSALS
 
 
@@ -126,22 +129,28 @@ def test_the_states_of_postgres_are_the_ones_that_are_tested() -> None:
 def test_a_transaction_that_the_server_has_undone_may_be_repeated_always(
     state: str, refused_by_postgres: Callable[[str, str, bool], Exception]
 ) -> None:
-    assert type(refused_by_postgres(state, "undone", False)) is errors.StoreUnavailable
+    error = refused_by_postgres(state, "undone", True)
+
+    assert isinstance(error, NoReply)
+    assert not error.was_sent
 
 
 @pytest.mark.parametrize("state", [*(state for states in LOST.values() for state in states), ""])
 def test_after_a_lost_connection_only_what_is_certain_may_be_repeated(
     state: str, refused_by_postgres: Callable[[str, str, bool], Exception]
 ) -> None:
-    assert type(refused_by_postgres(state, "lost", True)) is errors.StoreUnavailable
-    assert type(refused_by_postgres(state, "lost", False)) is errors.OutcomeUnknown
+    for was_sent in (False, True):
+        error = refused_by_postgres(state, "lost", was_sent)
+
+        assert isinstance(error, NoReply)
+        assert error.was_sent == was_sent
 
 
 @pytest.mark.parametrize("state", [*REFUSALS, "42601", "22003"])
 def test_each_refusal_of_the_server_is_one_of_ours(
     state: str, refused_by_postgres: Callable[[str, str, bool], Exception]
 ) -> None:
-    assert type(refused_by_postgres(state, "no", True)) is REFUSALS.get(state, IoFailure)
+    assert type(refused_by_postgres(state, "no", True)) is REFUSALS.get(state, errors.StoreFailure)
 
 
 @pytest.mark.parametrize("text", REASONS)
@@ -151,16 +160,16 @@ def test_each_text_of_a_failed_connection_has_its_reason(
     error = refused_by_postgres("", text, True)
 
     kinds = {"auth": errors.StoreAuthFailed, "none": InvalidValues}
-    assert type(error) is kinds.get(REASONS[text], errors.StoreUnavailable)
+    assert type(error) is kinds.get(REASONS[text], NoReply)
     assert REASONS[text] in ("auth", "none") or REASONS[text] in str(error)
 
 
 @pytest.mark.parametrize("name", ["fsync", "synchronous_commit", "full_page_writes"])
 def test_each_setting_of_postgres_that_loses_writes_is_a_problem(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("psycopg")
-    from sampletool.state.postgres import Postgres
+    from sampletool.state.postgres import PostgresStore
 
-    store = Postgres("postgresql://h/d", make_terms())
+    store = PostgresStore("postgresql://h/d", make_policy())
     settings = {
         "fsync": "on",
         "synchronous_commit": "on",
@@ -172,9 +181,11 @@ def test_each_setting_of_postgres_that_loses_writes_is_a_problem(name: str, monk
     def rows(statement: str) -> list[tuple[str, str]]:
         return [(known, value) for known, value in settings.items() if f"'{known}'" in statement]
 
-    monkeypatch.setattr(store, "look", lambda body: body(SimpleNamespace(rows=rows)))
+    session = SimpleNamespace(rows=rows)
+    monkeypatch.setattr(store, "look", lambda body: body(session))
+    monkeypatch.setattr(store, "_send", lambda request, body, tables: body(session))
 
-    assert store.describe()[1] == [f"{name} is off"]
+    assert store.describe().problems == [f"{name} is off"]
 
 
 # Redis
@@ -187,41 +198,44 @@ def redis_error(kind: str, text: str) -> Exception:
     return error
 
 
-REDIS: dict[tuple[str, str], tuple[type[Exception], type[Exception]]] = {
-    ("AuthenticationError", "no"): (errors.StoreAuthFailed, errors.StoreAuthFailed),
-    ("ResponseError", "NOAUTH Authentication required"): (errors.StoreAuthFailed, errors.StoreAuthFailed),
-    ("ResponseError", "WRONGPASS invalid"): (errors.StoreAuthFailed, errors.StoreAuthFailed),
-    ("NoPermissionError", "NOPERM"): (PermissionDenied, PermissionDenied),
-    ("ReadOnlyError", "READONLY"): (errors.StoreReadOnly, errors.StoreReadOnly),
-    ("OutOfMemoryError", "OOM"): (NoSpace, NoSpace),
-    ("ResponseError", "MISCONF cannot write"): (NoSpace, NoSpace),
-    ("ResponseError", "ERR unknown"): (IoFailure, IoFailure),
-    ("ResponseError", "BUSY a script runs"): (errors.StoreUnavailable, errors.StoreUnavailable),
-    ("BusyLoadingError", "LOADING"): (errors.StoreUnavailable, errors.StoreUnavailable),
-    ("MaxConnectionsError", "max"): (errors.StoreUnavailable, errors.StoreUnavailable),
-    ("TimeoutError", "slow"): (errors.StoreUnavailable, errors.OutcomeUnknown),
-    ("ConnectionError", "cut"): (errors.StoreUnavailable, errors.OutcomeUnknown),
+REDIS: dict[tuple[str, str], type[Exception] | str] = {
+    ("AuthenticationError", "no"): errors.StoreAuthFailed,
+    ("ResponseError", "NOAUTH Authentication required"): errors.StoreAuthFailed,
+    ("ResponseError", "WRONGPASS invalid"): errors.StoreAuthFailed,
+    ("NoPermissionError", "NOPERM"): errors.StoreForbidden,
+    ("ReadOnlyError", "READONLY"): errors.StoreReadOnly,
+    ("OutOfMemoryError", "OOM"): errors.StoreFull,
+    ("ResponseError", "MISCONF cannot write"): errors.StoreFull,
+    ("ResponseError", "ERR unknown"): errors.StoreFailure,
+    ("ResponseError", "BUSY a script runs"): "not sent",
+    ("BusyLoadingError", "LOADING"): "not sent",
+    ("MaxConnectionsError", "max"): "not sent",
+    ("TimeoutError", "slow"): "sent",
+    ("ConnectionError", "cut"): "sent",
 }
-"""What each error becomes if it is certain that nothing was done, and if it is not."""
+"""Our error for each error of the driver after a request was sent, or whether the server may have obeyed it."""
 
 
 @pytest.mark.parametrize(("kind", "text"), REDIS)
 def test_each_error_of_redis_is_one_of_ours(kind: str, text: str) -> None:
     pytest.importorskip("redis")
-    store: Any = open_store("redis://h", None, make_terms())
+    store: Any = open_store("redis://h", None, make_policy())
 
-    became = [type(store._our_error(redis_error(kind, text), is_certain=is_certain)) for is_certain in (True, False)]
+    error = store._our_error(redis_error(kind, text), was_sent=True)
 
-    assert tuple(became) == REDIS[kind, text]
+    if isinstance(error, NoReply):
+        assert REDIS[kind, text] == ("sent" if error.was_sent else "not sent")
+    else:
+        assert type(error) is REDIS[kind, text]
 
 
 def test_the_errors_of_redis_are_the_ones_that_are_tested() -> None:
     redis = pytest.importorskip("redis")
     from sampletool.state import redis as module
 
-    assert module._AUTH_REFUSALS == ("NOAUTH", "WRONGPASS")
+    assert module._LOGIN_REFUSALS == ("NOAUTH", "WRONGPASS")
     assert {kind.__name__ for kind in module._NOT_DONE} == {"ResponseError", "BusyLoadingError", "MaxConnectionsError"}
-    assert module._SETTINGS == ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
+    assert module._SHOWN_SETTINGS == ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
     assert redis.exceptions.MaxConnectionsError is not redis.exceptions.ConnectionError
 
 
@@ -240,21 +254,25 @@ def test_the_errors_of_redis_are_the_ones_that_are_tested() -> None:
 )
 def test_each_way_to_lose_what_redis_keeps_is_a_problem(info: dict[str, Any], problem: str | None) -> None:
     pytest.importorskip("redis")
-    from sampletool.state.redis import _problems
+    from sampletool.state.redis import _find_problems
 
-    found = _problems({"aof_enabled": 1, **info})
+    found = _find_problems({"aof_enabled": 1, **info})
 
     assert len(found) == (problem is not None)
     assert problem is None or problem in found[0]
 
 
 _REFUSED: dict[str, tuple[list[Any], str]] = {
-    "TASK_NOT_FOUND": (["a"], "'a'"),
-    "TASK_CONFLICT": (["a"], "'a'"),
-    "LEASE_LOST": (["a", 1, 2, "done"], "Generation 1 does not hold the task 'a': it is at 2 (done)"),
+    "TASK_NOT_FOUND": (["a"], '"a"'),
+    "TASK_CONFLICT": (["a"], '"a"'),
+    "LEASE_LOST": (
+        ["a", 1, 2, "done"],
+        'Claim a:1 is not current. Task "a" is at generation 2, and its status is done',
+    ),
     "VERSION_CONFLICT": (["k", 3, 4], "k is at version 4, but you passed --if-version 3"),
-    "TASK_NOT_FAILED": (["a", "done"], "The task 'a' is done"),
-    "COUNTER_RANGE": (["c", 5, 6], "c is 5; adding 6"),
+    "TASK_ENDED": (["a", "done"], 'Cannot cancel task "a": its status is done'),
+    "TASK_NOT_FAILED": (["a", "done"], 'Cannot retry task "a": its status is done'),
+    "COUNTER_RANGE": (["c", 5, 6], "c is 5. Adding 6"),
 }
 
 
@@ -268,10 +286,12 @@ def test_the_refusals_of_the_script_are_the_ones_that_are_tested() -> None:
 @pytest.mark.parametrize("code", _REFUSED)
 def test_each_refusal_of_the_script_carries_its_facts(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("redis")
-    store: Any = open_store("redis://h", None, make_terms())
+    store: Any = open_store("redis://h", None, make_policy())
     facts, said = _REFUSED[code]
-    monkeypatch.setattr(store, "_check_server", lambda: None)
-    monkeypatch.setattr(store, "_talk", lambda ask, may_repeat: [code, *facts])
+    monkeypatch.setattr(store, "_check_server_once", lambda: None)
+    monkeypatch.setattr(store, "_send", lambda request, ask: ask(False))
+    monkeypatch.setattr(store, "_migrate_once", lambda: None)
+    monkeypatch.setattr(store, "_script", lambda keys, arguments: [code, *facts])
 
     with pytest.raises(ToolError, match=re.escape(said)) as refused:
         store.counter_add("c", 1)
@@ -283,18 +303,18 @@ def test_each_refusal_of_the_script_carries_its_facts(code: str, monkeypatch: py
 
 
 def test_the_schemes_of_stores_are_the_ones_that_are_tested() -> None:
-    assert opening._POSTGRES == ("postgresql", "postgres")
-    assert opening._REDIS == ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
+    assert connect._POSTGRES_SCHEMES == ("postgresql", "postgres")
+    assert connect._REDIS_SCHEMES == ("redis", "rediss", "valkey", "valkeys", "unix", "redis+unix")
 
 
-@pytest.mark.parametrize("scheme", opening._POSTGRES)
+@pytest.mark.parametrize("scheme", connect._POSTGRES_SCHEMES)
 def test_each_scheme_of_postgres_names_such_a_store(scheme: str) -> None:
     pytest.importorskip("psycopg")
 
-    assert type(open_store(f"{scheme}://h/d", None, make_terms())).__name__ == "Postgres"
+    assert type(open_store(f"{scheme}://h/d", None, make_policy())).__name__ == "PostgresStore"
 
 
-@pytest.mark.parametrize("scheme", opening._REDIS)
+@pytest.mark.parametrize("scheme", connect._REDIS_SCHEMES)
 def test_each_scheme_of_redis_names_such_a_store_with_its_kind_of_connection(scheme: str) -> None:
     redis = pytest.importorskip("redis")
     kinds = {
@@ -306,7 +326,7 @@ def test_each_scheme_of_redis_names_such_a_store_with_its_kind_of_connection(sch
         "redis+unix": redis.UnixDomainSocketConnection,
     }
 
-    store: Any = open_store(f"{scheme}://{'/run/r.sock' if 'unix' in scheme else 'h'}", None, make_terms())
+    store: Any = open_store(f"{scheme}://{'/run/r.sock' if 'unix' in scheme else 'h'}", None, make_policy())
 
     assert issubclass(store._client.connection_pool.connection_class, kinds[scheme])
 
@@ -349,28 +369,40 @@ def test_what_reads_needs_no_journal_and_what_writes_does() -> None:
         await store.state_list("", "", 1)
         await store.task_list(None, None, 0, 1)
         await store.task_left("work")
+        await store.task_show("a")
+        await store.task_stats()
         await store.health()
 
     asyncio.run(use_every_verb())
 
     assert written == ["counter_add", "state_set", "task_add"]
-    assert set(_READING) == {
+    assert set(_READING_VERBS) == {
         "counter_get",
         "counter_list",
         "state_get",
         "state_list",
         "task_list",
         "task_left",
+        "task_show",
+        "task_stats",
         "health",
     }
 
 
 @pytest.fixture
-def idle_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Worker:
-    """A worker that nobody has opened: only what does not need that can be asked of it."""
-    monkeypatch.setattr(Worker, "__post_init__", lambda self: None)
-    context: Any = SimpleNamespace(progress=lambda line: None)
-    return Worker(context, None, "work", [], 1, lease_ms=60_000, max_attempts=0)
+def idle_worker(tmp_path: Path, home: Path) -> Iterator[Worker]:
+    """A worker that has no tasks."""
+    context = Context(Signals())
+    options = WorkOptions(
+        queue="work",
+        argv=[],
+        jobs=1,
+        lease_ms=60_000,
+        max_attempts=0,
+        store_url=f"sqlite://{tmp_path}/state.db",
+    )
+    with context.exit_stack:
+        yield Worker(context, options)
 
 
 AWAY = {
@@ -381,22 +413,18 @@ AWAY = {
 
 
 @pytest.mark.parametrize("name", AWAY)
-def test_each_way_of_being_away_may_pass(idle_worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idle_worker, "_end_in_time", lambda: None)
-
+def test_each_way_of_being_away_may_pass(idle_worker: Worker, name: str) -> None:
     def ask() -> None:
         raise AWAY[name]
 
-    with idle_worker.patiently():
+    with idle_worker.tolerate_outage():
         ask()
 
-    assert idle_worker.away_since < float("inf")
+    assert idle_worker.unreachable_since < float("inf")
 
 
 @pytest.mark.parametrize("name", ["LeaseLost", "TaskNotFound"])
-def test_each_way_to_lose_a_claim_ends_its_command(
-    idle_worker: Worker, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_way_to_lose_a_claim_ends_its_command(idle_worker: Worker, name: str, tmp_path: Path) -> None:
     lost = {"LeaseLost": errors.LeaseLost("a", 1, 2, "claimed"), "TaskNotFound": errors.TaskNotFound(task="a")}
 
     def refuse(*_args: object, **_options: object) -> None:
@@ -404,20 +432,19 @@ def test_each_way_to_lose_a_claim_ends_its_command(
 
     store: Any = SimpleNamespace(task_renew=refuse)
     idle_worker.store = cast(Store, store)
-    idle_worker.result = SimpleNamespace(lost=0)  # type: ignore[assignment]
-    idle_worker.children = SimpleNamespace(send_signal=lambda name, number: None)  # type: ignore[assignment]
-    task: Any = SimpleNamespace(id="a")
-    idle_worker.running["a:1"] = worker._Running(task, cast(Any, ("a", 1)), tmp_path / "body", 0.0)
+    task = Claimed("a", 1, "x", 1, "")
+    command = worker._RunningCommand(task, tmp_path / "body", 0.0)
+    idle_worker.running["a:1"] = command
 
-    idle_worker._renew("a:1")
+    idle_worker._renew(command)
 
     assert idle_worker.running == {}
-    assert idle_worker.result.lost == 1
+    assert idle_worker.lost == 1
 
 
 @pytest.mark.parametrize("kind", ["cursor", "prefix"])
 def test_an_empty_beginning_of_a_page_is_no_name_that_is_missing(kind: str, tmp_path: Path) -> None:
-    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms())
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_policy())
 
     assert store.state_list("", "", 1) == []
     with pytest.raises(InvalidValues, match="1 to 200"):

@@ -1,7 +1,7 @@
 """Many clients at once lose nothing, on every backend: processes, or coroutines of the one in memory."""
 
 from sampletool.kit.testing.scale import scale
-from sampletool.state.promises import NewTask
+from sampletool.state.protocol import NewTask
 from tests.state.support.outcomes import statuses
 from tests.state.support.stores import Backend, SharedBackend
 

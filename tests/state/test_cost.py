@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from sampletool.state.postgres import Postgres
-from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.postgres import PostgresStore
+from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.sql import SqlStore
 from sampletool.state.sql_verbs import Session
-from sampletool.state.sqlite import Sqlite
+from sampletool.state.sqlite import SqliteStore
 from sampletool.state.store import Store
 from tests.state.support.outcomes import statuses
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 
 LONG = 3_600_000
 STATEMENTS = {
@@ -54,9 +54,9 @@ class Watching:
         self._asked.append((statement, values))
         return self._session.rows(statement, **values)
 
-    def each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
         self._asked += [(statement, one) for one in values[:1]]
-        return self._session.each(statement, values)
+        return self._session.execute_each(statement, values)
 
 
 class Watched:
@@ -67,14 +67,14 @@ class Watched:
         self._transact, self.look = store.transact, store.look
         watched: Any = store
         watched.transact = self._begin
-        if isinstance(store, Sqlite):
+        if isinstance(store, SqliteStore):
             watched.look = lambda body: self.look(lambda db: body(Watching(db, self.asked)))
 
     asked: list[tuple[str, dict[str, Any]]]
 
-    def _begin(self, body: Callable[[Any], Any], **named: Any) -> Any:
+    def _begin(self, body: Callable[[Any], Any], *args: Any) -> Any:
         self.begun += 1
-        return self._transact(lambda db: body(Watching(db, self.asked)), **named)
+        return self._transact(lambda db: body(Watching(db, self.asked)), *args)
 
     def asked_for(self, verb: str, *args: Any, **named: Any) -> list[tuple[str, dict[str, Any]]]:
         self.asked.clear()
@@ -89,9 +89,9 @@ class Watched:
 def store(request: pytest.FixtureRequest, make_backend: Callable[[str], Any], tmp_path: Path) -> Iterator[Watched]:
     database: SqlStore
     if request.param == "sqlite":
-        database = Sqlite(tmp_path / "state.db", make_terms())
+        database = SqliteStore(tmp_path / "state.db", make_policy())
     else:
-        database = Postgres(make_backend("postgres").url, make_terms())
+        database = PostgresStore(make_backend("postgres").url, make_policy())
     with closing(Watched(database)) as store:
         yield store
 
@@ -122,7 +122,7 @@ def test_no_verb_asks_more_than_it_has_to(store: Any) -> None:
 
     asked = every_verb(store)
 
-    wanted = STATEMENTS | (dict.fromkeys(_LOCKING, 2) if isinstance(store.store, Sqlite) else {})
+    wanted = STATEMENTS | (dict.fromkeys(_LOCKING, 2) if isinstance(store.store, SqliteStore) else {})
     assert {verb: len(statements) for verb, statements in asked.items()} == wanted
 
 
@@ -145,9 +145,9 @@ def test_every_statement_of_every_verb_uses_an_index(store: Any) -> None:
     asked["pages"] = store.asked_for("state_list", "a", "", 9) + store.asked_for("counter_list", "", 9)
 
     def plans(db: Session) -> dict[str, str]:
-        if isinstance(store.store, Postgres):
+        if isinstance(store.store, PostgresStore):
             db.rows("SET LOCAL enable_seqscan = off")
-        explain = "EXPLAIN" if isinstance(store.store, Postgres) else "EXPLAIN QUERY PLAN"
+        explain = "EXPLAIN" if isinstance(store.store, PostgresStore) else "EXPLAIN QUERY PLAN"
         statements = {said: values for statements in asked.values() for said, values in statements}
         return {
             said: "; ".join(str(row[-1]) for row in db.rows(f"{explain} {said}", **values))

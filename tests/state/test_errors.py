@@ -8,13 +8,32 @@ from sampletool.state.errors import LeaseLost, OutcomeUnknown, StoreUnavailable
 @pytest.mark.parametrize(("actual", "status"), [(1, "claimed"), (2, "done"), (3, "free")])
 def test_a_generation_that_is_over_or_has_never_been_does_not_hold_the_task(actual: int, status: str) -> None:
     assert LeaseLost("a", 2, actual, status).message == (
-        f"Generation 2 does not hold the task 'a': it is at {actual} ({status})."
+        f'Claim a:2 is not current. Task "a" is at generation {actual}, and its status is {status}.'
     )
 
 
-def test_a_write_that_may_have_happened_is_not_to_be_retried() -> None:
-    cut = OutcomeUnknown(store="redis://h", reason="no connection").describe()
-    away = StoreUnavailable(store="redis://h", reason="no connection").describe()
+@pytest.mark.parametrize(
+    ("repetition", "is_retryable", "hint"),
+    [
+        ("unsafe", False, "Check the current value"),
+        ("harmless", True, "safe to repeat"),
+        ("same key", True, "with the same --idempotency-key"),
+        ("same fence", True, "with the same --fence"),
+    ],
+)
+def test_a_change_that_may_have_happened_is_retryable_only_if_a_repetition_is_safe(
+    repetition: str, is_retryable: bool, hint: str
+) -> None:
+    error = OutcomeUnknown(store="redis://h", reason="no connection", repetition=repetition).describe()
 
-    assert (cut["code"], cut["retryable"], cut["context"]["outcome"]) == (away["code"], False, "unknown")
-    assert (away["retryable"], away["retry_after_ms"]) == (True, 1000)
+    assert (error["code"], error["context"]["outcome"]) == ("STORE_UNAVAILABLE", "unknown")
+    assert error["retryable"] is is_retryable
+    assert hint in error["suggestion"]
+
+
+def test_a_store_that_was_never_reached_has_changed_nothing() -> None:
+    error = StoreUnavailable(store="redis://h", reason="no connection").describe()
+
+    assert (error["retryable"], error["retry_after_ms"]) == (True, 1000)
+    assert "outcome" not in error["context"]
+    assert "Nothing was changed" in error["message"]

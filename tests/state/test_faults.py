@@ -1,11 +1,10 @@
 """What goes wrong outside: workers killed and paused, connections cut, servers killed, paused, missing, or unsafe."""
 
-import secrets
 import signal
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from math import inf
@@ -19,19 +18,18 @@ import pytest
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.testing.scale import scale
+from sampletool.state.connect import open_store
 from sampletool.state.errors import LeaseLost, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
-from sampletool.state.opening import open_store
-from sampletool.state.postgres import STEPS as POSTGRES_STEPS
-from sampletool.state.postgres import Postgres
-from sampletool.state.promises import Claimed, Fence, NewTask, Once
-from sampletool.state.sqlite import STEPS as SQLITE_STEPS
-from sampletool.state.sqlite import Sqlite
+from sampletool.state.postgres import SCHEMA_STEPS as POSTGRES_STEPS
+from sampletool.state.postgres import PostgresStore
+from sampletool.state.protocol import Claimed, Fence, NewTask, Once
+from sampletool.state.sqlite import SCHEMA_STEPS as SQLITE_STEPS
+from sampletool.state.sqlite import SqliteStore
 from sampletool.state.store import Store
-from tests.state.conftest import valkey_url
+from tests.state.conftest import ThroughProxy, valkey_url
 from tests.state.support.outcomes import outcome
-from tests.state.support.proxy import CuttingProxy
 from tests.state.support.servers import Server
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
 
@@ -203,83 +201,39 @@ class Remembered:
 # Connections
 
 
-@pytest.fixture(params=["postgres", "valkey"])
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def through_proxy(
-    make_backend: Callable[[str], SharedBackend], kind: str
-) -> Iterator[Callable[..., tuple[Store, Store, CuttingProxy]]]:
-    """A store whose connection is cut at its write, the same without the fault, and the proxy between."""
-    directory = Path("/tmp") / f"tt-{secrets.token_hex(4)}"
-    directory.mkdir(mode=0o700)
-    opened: list[CuttingProxy | Store] = []
-
-    def open_with_a_fault(*, after_the_server_answered: bool) -> tuple[Store, Store, CuttingProxy]:
-        backend = make_backend(kind)
-        direct = backend.open()
-        direct.counter_add("warm", 1)
-        if kind == "postgres":
-            host = backend.url.partition("host=")[2].partition("&")[0]
-            target, path = f"{host.replace('%2F', '/')}/.s.PGSQL.5432", directory / ".s.PGSQL.5432"
-            url = backend.url.replace(host, quote(str(directory), safe=""))
-            marker = b"COMMIT" if after_the_server_answered else b"INSERT INTO tool_counters"
-        else:
-            target, path = backend.url.removeprefix("unix://").partition("?")[0], directory / "v.sock"
-            url = backend.url.replace(target, str(path))
-            marker = b"counter_add"
-        proxy = CuttingProxy(path, target, marker, after_the_server_answered=after_the_server_answered)
-        store = open_store(url, None, make_terms())
-        opened.extend([proxy, store])
-        store.counter_get("warm")
-        proxy.is_armed = True
-        return store, direct, proxy
-
-    yield open_with_a_fault
-    for thing in reversed(opened):
-        thing.close()
-    for path in directory.iterdir():
-        path.unlink()
-    directory.rmdir()
-
-
 def test_a_lost_answer_is_asked_for_again_with_the_key(
-    through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]],
+    through_proxy: ThroughProxy,
 ) -> None:
-    store, direct, proxy = through_proxy(after_the_server_answered=True)
+    store, direct, proxy = through_proxy("cut reply")
 
     added = outcome(lambda: store.counter_add("hits", 1, Once("k"))._asdict())
 
-    assert proxy.has_cut
+    assert proxy.struck.is_set()
     assert added == {"value": 1, "effect": "created", "replayed": True}
     assert direct.counter_get("hits") == 1
 
 
 def test_without_a_key_a_lost_answer_is_reported_and_nothing_is_repeated(
-    through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]],
+    through_proxy: ThroughProxy,
 ) -> None:
-    store, direct, proxy = through_proxy(after_the_server_answered=True)
+    store, direct, proxy = through_proxy("cut reply")
 
     with pytest.raises(StoreUnavailable) as unknown:
         store.counter_add("hits", 1)
 
-    assert proxy.has_cut
+    assert proxy.struck.is_set()
     assert unknown.value.context["outcome"] == "unknown"
     assert not unknown.value.describe()["retryable"]
     assert direct.counter_get("hits") == 1
 
 
-def test_what_was_cut_before_the_server_could_do_it_is_done_once(
-    through_proxy: Callable[..., tuple[Store, Store, CuttingProxy]], kind: str
-) -> None:
+def test_what_was_cut_before_the_server_could_do_it_is_done_once(through_proxy: ThroughProxy, kind: str) -> None:
     """PostgreSQL has not committed, which is certain; of Redis nobody can tell, so there it takes a key."""
-    store, direct, proxy = through_proxy(after_the_server_answered=False)
+    store, direct, proxy = through_proxy("cut request")
 
     added = store.counter_add("hits", 1, Once("k") if kind == "valkey" else Once())
 
-    assert proxy.has_cut
+    assert proxy.struck.is_set()
     assert (added.value, added.replayed) == (1, False)
     assert direct.counter_get("hits") == 1
 
@@ -312,7 +266,7 @@ def test_what_a_server_that_is_down_never_got_may_be_retried(
 ) -> None:
     """Also without a key: there is no doubt that it has not happened."""
     server, url = breakable(kind)
-    store = open_store(url, None, make_terms(patience=0.1, answer_seconds=0.1))
+    store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
     store.counter_add("hits", 1)
 
     with server.killed(), pytest.raises(StoreUnavailable) as down:
@@ -327,7 +281,7 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(
     kind: str, breakable: Callable[[str], tuple[Server, str]]
 ) -> None:
     server, url = breakable(kind)
-    store = open_store(url, None, make_terms(patience=0.1, answer_seconds=0.1))
+    store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
     store.counter_add("hits", 1)
     server.pause()
     began = time.monotonic()
@@ -344,7 +298,7 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(
 def test_a_signal_does_not_wait_for_a_server_that_does_not_answer(
     kind: str, is_connected: bool, breakable: Callable[[str], tuple[Server, str]]
 ) -> None:
-    (server, url), terms = breakable(kind), make_terms()
+    (server, url), terms = breakable(kind), make_policy()
     store = open_store(url, None, terms)
     if is_connected:
         store.counter_add("hits", 1)
@@ -372,7 +326,7 @@ def test_a_server_that_is_not_there_is_said_so_in_time(kind: str) -> None:
         began = time.monotonic()
 
         with pytest.raises(StoreUnavailable) as unreachable:
-            open_store(url, None, make_terms(patience=0.1, answer_seconds=0.1)).counter_add("hits", 1)
+            open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1)).counter_add("hits", 1)
 
     assert time.monotonic() - began < 10
     assert unreachable.value.describe()["retryable"]
@@ -388,7 +342,7 @@ def test_a_server_that_refuses_us_is_an_error_of_its_own(kind: str, server_of: C
         url = f"unix://stranger:sekret@{server.running.socket}"
 
     with pytest.raises(StoreAuthFailed) as refused:
-        open_store(url, None, make_terms()).counter_add("hits", 1)
+        open_store(url, None, make_policy()).counter_add("hits", 1)
 
     assert "sekret" not in str(refused.value.describe())
 
@@ -401,11 +355,11 @@ def test_a_server_that_may_evict_is_refused(private_server: Callable[[str], Serv
     with redis.Redis.from_url(f"unix://{server.running.socket}") as admin:
         admin.config_set("maxmemory-policy", "allkeys-lru")
         with pytest.raises(StoreUnsafe):
-            open_store(server.url, None, make_terms()).counter_add("hits", 1)
+            open_store(server.url, None, make_policy()).counter_add("hits", 1)
         admin.config_set("maxmemory-policy", "noeviction")
         admin.config_set("appendonly", "no")
 
-    store = open_store(server.url, None, make_terms(warnings=warnings))
+    store = open_store(server.url, None, make_policy(warnings=warnings))
     store.counter_add("hits", 1)
 
     assert [line.partition(":")[0] for line in warnings] == ["STORE_NOT_DURABLE"]
@@ -423,8 +377,8 @@ def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
     path = tmp_path / "state.db"
     url = make_backend("postgres").url
     for today, tomorrow in (
-        (Sqlite(path, make_terms()), Sqlite(path, make_terms(), steps=(*SQLITE_STEPS, more))),
-        (Postgres(url, make_terms()), Postgres(url, make_terms(), (*POSTGRES_STEPS, more))),
+        (SqliteStore(path, make_policy()), SqliteStore(path, make_policy(), schema_steps=(*SQLITE_STEPS, more))),
+        (PostgresStore(url, make_policy()), PostgresStore(url, make_policy(), (*POSTGRES_STEPS, more))),
     ):
         today.counter_add("hits", 1)
         today.close()
@@ -447,7 +401,7 @@ def test_a_newer_redis_store_is_refused(server_of: Callable[[str], Server], work
     url = valkey_url(server_of("valkey"), worker_id)
     with redis.Redis.from_url(url) as client:
         client.set("{sampletool}:schema", 99)
-    store = open_store(url, None, make_terms())
+    store = open_store(url, None, make_policy())
 
     with pytest.raises(StateTooNew):
         store.counter_get("hits")
@@ -464,8 +418,8 @@ def test_version_0_1_refuses_a_redis_store_that_this_one_has_used(
     url = valkey_url(server_of("valkey"), worker_id)
     with redis.Redis.from_url(url) as client:
         client.set("{sampletool}:schema", 1)
-        for rehearse, schema in ((True, b"1"), (False, b"2")):
-            store = open_store(url, None, make_terms(rehearse=rehearse))
+        for rehearse, schema in ((True, b"1"), (False, b"3")):
+            store = open_store(url, None, make_policy(dry_run=rehearse))
             store.counter_add("hits", 1)
             assert client.get("{sampletool}:schema") == schema
             store.close()
@@ -479,16 +433,16 @@ def test_a_rehearsal_answers_as_the_real_thing_and_changes_nothing(shared: Share
     store.state_set("key", "a")
     store.task_add("work", [NewTask("x", "a"), NewTask("x", "b")])
     (held,) = store.task_claim("work", "ann", lease_ms=LONG).tasks
-    rehearsal = shared.open(rehearse=True)
+    rehearsal = shared.open(dry_run=True)
 
     assert rehearsal.counter_add("hits", 3).value == 3
     assert rehearsal.state_set("key", "b", if_version=1).version == 2
     with pytest.raises(ToolError):
-        shared.open(rehearse=True).state_set("key", "b", if_version=7)
-    assert shared.open(rehearse=True).state_unset("key").effect == "deleted"
-    assert shared.open(rehearse=True).task_add("work", [NewTask("y", "c")]).effects == [("c", "created")]
-    assert [task.id for task in shared.open(rehearse=True).task_claim("work", "ann", lease_ms=1).tasks] == ["b"]
-    assert shared.open(rehearse=True).task_finish("a", held.generation) == "updated"
+        shared.open(dry_run=True).state_set("key", "b", if_version=7)
+    assert shared.open(dry_run=True).state_unset("key").effect == "deleted"
+    assert shared.open(dry_run=True).task_add("work", [NewTask("y", "c")]).effects == [("c", "created")]
+    assert [task.id for task in shared.open(dry_run=True).task_claim("work", "ann", lease_ms=1).tasks] == ["b"]
+    assert shared.open(dry_run=True).task_finish("a", held.generation) == "updated"
     shared.close()
 
     after = shared.open()

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
+from sampletool.state.connect import open_store
 from sampletool.state.errors import StoreReadOnly
-from sampletool.state.opening import open_store
-from sampletool.state.promises import Health
+from sampletool.state.protocol import Health
 from tests.state.support.servers import Server
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 
 
 def health(url: str) -> Health:
-    store = open_store(url, None, make_terms(patience=0.5))
+    store = open_store(url, None, make_policy(patience=0.5))
     try:
         return store.health()
     finally:
@@ -52,7 +52,7 @@ def test_a_replica_is_named_as_what_it_is(private_server: Callable[[str], Server
     url = f"unix://{private_server('valkey').running.socket}"
     with redis.Redis.from_url(url) as admin:
         admin.replicaof("127.0.0.1", "1")
-    store = open_store(url, None, make_terms(patience=0.5))
+    store = open_store(url, None, make_policy(patience=0.5))
 
     with pytest.raises(StoreReadOnly) as refused:
         store.counter_add("hits", 1)
@@ -66,7 +66,7 @@ def test_a_postgres_that_takes_no_changes_is_not_approved(make_backend: Callable
     backend.open().counter_add("hits", 1)
     url = f"{backend.url}%20-cdefault_transaction_read_only%3Don"
 
-    store = open_store(url, None, make_terms())
+    store = open_store(url, None, make_policy())
 
     with pytest.raises(StoreReadOnly):
         store.health()

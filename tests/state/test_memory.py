@@ -6,7 +6,7 @@ import pytest
 
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.state.memory import MemoryStore
-from sampletool.state.promises import NewTask, Once
+from sampletool.state.protocol import NewTask, Once
 
 
 def test_the_journal_gets_every_change_before_it_is_made() -> None:

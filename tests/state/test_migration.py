@@ -12,7 +12,7 @@ import pytest
 
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.state.errors import LeaseLost
-from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.outcomes import statuses
 from tests.state.support.stores import SharedBackend

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.contract.expected import EXPECTED, to_tool_error
 from sampletool.kit.testing.scale import scale
-from sampletool.state.promises import FREELY, Fence, NewTask, Once
+from sampletool.state.protocol import UNCONDITIONAL, Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.outcomes import statuses
 from tests.state.support.stores import Backend
@@ -22,7 +22,7 @@ values = st.sampled_from([None, 1, "x", [1]])
 
 
 class Model:
-    """What promises.py says, for one caller at a time and leases that last for ever or not at all."""
+    """What protocol.py says, for one caller at a time and leases that last for ever or not at all."""
 
     def __init__(self) -> None:
         self.counters: dict[str, int] = {}
@@ -140,7 +140,7 @@ class Machine(RuleBasedStateMachine):
     def once(self, key: str | None, fence: tuple[str, int] | None) -> tuple[Once, Once]:
         """For the model, and for the store."""
         if key is None and fence is None:
-            return FREELY, FREELY
+            return UNCONDITIONAL, UNCONDITIONAL
         fences = [None, None] if fence is None else [Fence(fence[0], fence[1]), Fence(self.prefix + fence[0], fence[1])]
         return Once(key, fences[0]), Once(key and self.prefix + key, fences[1])
 

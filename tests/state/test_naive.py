@@ -1,4 +1,4 @@
-"""The ways that look right, run along one schedule: each of them breaks what its verb in promises.py keeps.
+"""The ways that look right, run along one schedule: each of them breaks what its verb in protocol.py keeps.
 
 Every naive step is real, on the real backend; the schedule lets two callers read before either writes.
 """
@@ -12,7 +12,7 @@ import pytest
 
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.state.errors import LeaseLost
-from sampletool.state.promises import NewTask
+from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
 from tests.state.support.stores import Backend, SharedBackend
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sampletool.kit.contract.errors import VersionConflict
-from sampletool.state.errors import IdempotencyKeyReused
-from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.errors import FencedWriteRepeated, IdempotencyKeyReused, LeaseLost
+from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG, claim_one, fence
 from tests.state.support.outcomes import outcome
@@ -94,7 +94,72 @@ def test_a_fenced_write_happens_once_for_a_task_whichever_generation_does_it(sto
     assert (again.value, again.replayed) == (first.value, True)
     assert store.counter_get("hits") == 5
     assert store.counter_add("other", 1, fence(second_claim)).replayed is False
-    with pytest.raises(IdempotencyKeyReused):
-        store.counter_add("hits", 6, fence(second_claim))
     apart = Once("second", Fence("a", second_claim.generation))
     assert store.counter_add("hits", 6, apart).value == 11
+
+
+def test_a_second_execution_that_writes_something_else_gets_the_first_result(store: Store) -> None:
+    """What an agent writes differs each time. Naive: an error about a key that nobody gave."""
+    store.task_add("work", [NewTask("x", "a")])
+    first = store.state_set("result", "first text", once=fence(claim_one(store, lease_ms=0)))
+
+    again = store.state_set("result", "another text", once=fence(claim_one(store)))
+
+    assert (again.version, again.replayed) == (first.version, True)
+    assert store.state_get("result").value == "first text"
+
+
+def test_one_claim_that_makes_a_change_with_other_arguments_is_refused_by_its_name(store: Store) -> None:
+    store.task_add("work", [NewTask("x", "a")])
+    claim = fence(claim_one(store))
+    store.counter_add("hits", 5, claim)
+
+    with pytest.raises(FencedWriteRepeated, match="a:1 has already made this change"):
+        store.counter_add("hits", 6, claim)
+
+    assert store.counter_get("hits") == 5
+
+
+def test_a_claim_that_has_ended_is_refused_also_for_a_write_that_it_has_made(store: Store) -> None:
+    """Only the driver's own repetition of a call gets the result: see test_outcome.py."""
+    store.task_add("work", [NewTask("x", "a")])
+    claimed = claim_one(store)
+    store.counter_add("hits", 5, fence(claimed))
+    store.task_release("a", claimed.generation)
+    claim_one(store)
+
+    with pytest.raises(LeaseLost):
+        store.counter_add("hits", 5, fence(claimed))
+
+
+# A worker's claim whose reply was lost
+
+
+def test_a_repeated_request_gets_the_tasks_that_it_has_claimed(backend: Backend) -> None:
+    store, another = backend.open(), backend.open()
+    store.task_add("work", [NewTask(number, f"t{number}") for number in range(4)])
+    first = store.task_claim("work", "ann", lease_ms=LONG, count=2, request_id="r1").tasks
+    another.task_claim("work", "bob", lease_ms=LONG, request_id="r2")
+
+    again = store.task_claim("work", "ann", lease_ms=LONG, count=2, request_id="r1", is_repetition=True).tasks
+
+    assert again == first
+    assert [task.status for task in store.task_list("work", None, 0, 9)] == ["claimed"] * 3 + ["free"]
+
+
+def test_a_repeated_request_that_never_arrived_claims_now(store: Store) -> None:
+    store.task_add("work", [NewTask("x", "a")])
+
+    claimed = store.task_claim("work", "ann", lease_ms=LONG, request_id="r1", is_repetition=True).tasks
+
+    assert [task.id for task in claimed] == ["a"]
+
+
+def test_a_repeated_request_does_not_get_what_it_no_longer_holds(store: Store) -> None:
+    store.task_add("work", [NewTask("x", "a"), NewTask("x", "b")])
+    (first,) = store.task_claim("work", "ann", lease_ms=LONG, request_id="r1").tasks
+    store.task_release("a", first.generation, delay_ms=LONG)
+
+    again = store.task_claim("work", "ann", lease_ms=LONG, request_id="r1", is_repetition=True).tasks
+
+    assert [task.id for task in again] == ["b"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from sampletool.kit.safety.errors import LockTimeout
-from sampletool.state.promises import NewTask, Once
+from sampletool.state.protocol import NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.outcomes import outcome
 from tests.state.support.stores import Client, SharedBackend

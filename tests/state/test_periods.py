@@ -8,7 +8,7 @@ import random
 import signal
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,15 +20,16 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.children import ChildExit
+from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
-from sampletool.state import asking, doctor, sqlite, update, worker
-from sampletool.state.asking import until_answered
+from sampletool.state import doctor, exchange, sqlite, update, worker
+from sampletool.state.connect import connect_for_cleanup
 from sampletool.state.errors import LeaseLost, OutcomeUnknown, StoreBusy, StoreUnavailable
-from sampletool.state.opening import parting_store_of
-from sampletool.state.promises import Claimed, Fence, Health, NewTask, Once
+from sampletool.state.exchange import NoReply, Request, send
+from sampletool.state.protocol import Claimed, Health, NewTask, Once, Value
+from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
-from sampletool.state.terms import Terms
-from sampletool.state.worker import Worker, margin_seconds
+from sampletool.state.worker import Worker, WorkOptions, margin_seconds
 from tests.state.support.claims import claim_one, fence
 from tests.state.support.outcomes import outcome, statuses
 from tests.state.support.stores import Backend
@@ -60,7 +61,7 @@ class StoreClock:
 
             self._monkeypatch.setattr(Link, "now", f"{now}::bigint")
         else:
-            self._monkeypatch.setattr(sqlite.Database, "now", str(now))
+            self._monkeypatch.setattr(sqlite.Connection, "now", str(now))
 
 
 @pytest.fixture
@@ -84,6 +85,33 @@ def test_a_value_is_there_until_its_time_is_up_and_then_it_never_was(clock: Stor
     assert outcome(lambda: store.state_get("leader")) == KeyNotFound.code
     assert store.state_list("", "", 10) == []
     assert store.state_set("leader", "bob", if_version=0) == (2, "created", False)
+
+
+def test_a_value_that_no_longer_expires_stays_when_its_time_is_up(clock: StoreClock) -> None:
+    """A write removes what has expired. Naive: also what had a time limit once."""
+    store: Store = clock.store
+    store.state_set("leader", "ann", expires_ms=60_000)
+    store.state_set("leader", "ann")
+
+    clock.pass_by(60_000)
+    store.state_set("other", 1)
+
+    assert [(value.value, value.version) for value in store.state_list("leader", "", 9)] == [("ann", 2)]
+    assert outcome(lambda: store.state_get("leader").value) == "ann"
+
+
+def test_the_age_of_a_task_is_measured_from_its_end_and_not_from_its_claim(clock: StoreClock) -> None:
+    store: Store = clock.store
+    store.task_add("work", [NewTask("x", "a")])
+    task = claim_one(store, lease_ms=HOUR_MS)
+    clock.pass_by(60_000)
+    store.task_finish("a", task.generation)
+
+    clock.pass_by(60_000 + 50_000)
+    assert store.task_clean(60_000, ["done"])[0] == 0
+
+    clock.pass_by(60_000 + 60_000)
+    assert store.task_clean(60_000, ["done"])[0] == 1
 
 
 def test_a_lease_lasts_until_its_end_and_from_then_on_the_task_is_anybody_s(clock: StoreClock) -> None:
@@ -113,6 +141,7 @@ def test_a_lease_that_is_renewed_in_its_last_millisecond_lasts_once_more(clock: 
 
     clock.pass_by(2 * 60_000 - 2)
     assert statuses(store) == {"claimed": 1}
+    assert store.task_claim("work", "bob", lease_ms=60_000).tasks == []
     clock.pass_by(2 * 60_000 - 1)
     assert statuses(store) == {"expired": 1}
 
@@ -229,13 +258,20 @@ class ClockedSignals(Signals):
 def still(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """What all code of the part that waits goes by."""
     clock = Clock()
-    for module in (asking, sqlite, update, worker, children_module):
+    for module in (exchange, sqlite, update, children_module):
         monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(worker, "boot_seconds", clock.monotonic)
     return clock
 
 
-def terms(clock: Clock, patience: float | None, longest: float = float("inf")) -> Terms:
-    return Terms(cast(Any, None), ClockedSignals(clock), lambda code, message: None, patience, longest)
+def make_policy(clock: Clock, patience: float | None, longest: float = float("inf")) -> RetryPolicy:
+    return RetryPolicy(
+        hold_lock=cast(Any, None),
+        signals=ClockedSignals(clock),
+        warn=lambda code, message: None,
+        requested_wait_seconds=patience,
+        max_seconds=longest,
+    )
 
 
 @pytest.mark.parametrize(
@@ -247,23 +283,46 @@ def test_a_server_that_is_away_is_asked_again_for_as_long_as_was_said_and_at_lea
 ) -> None:
     asked_at: list[float] = []
 
-    def ask(_deadline: float) -> None:
+    def ask(_deadline: float, _is_repetition: bool) -> None:
         asked_at.append(still.elapsed)
-        raise StoreUnavailable(store="s", reason="away")
+        raise NoReply("away", was_sent=False)
 
     with pytest.raises(StoreUnavailable):
-        until_answered(terms(still, patience, longest), "redis://h", ask)
+        send(Request("redis://h"), make_policy(still, patience, longest), ask)
 
     assert asked_at[:3] == [0, 0.05, 0.1]
     assert waits <= still.elapsed < waits + 0.06
 
 
+def test_a_signal_in_the_pause_before_the_next_attempt_ends_the_wait(
+    still: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = make_policy(still, 600)
+    attempts: list[float] = []
+
+    def ask(_deadline: float, _is_repetition: bool) -> None:
+        attempts.append(still.elapsed)
+        raise NoReply("away", was_sent=False)
+
+    def wait(seconds: float, _descriptors: Any = ()) -> list[int]:
+        still.advance(seconds)
+        policy.signals.receive(signal.SIGINT)
+        return []
+
+    monkeypatch.setattr(policy.signals, "wait", wait)
+
+    with pytest.raises(Interrupted):
+        send(Request("redis://h"), policy, ask)
+
+    assert len(attempts) == 1
+
+
 def test_a_write_whose_outcome_is_unknown_is_not_repeated(still: Clock) -> None:
-    def ask(_deadline: float) -> None:
-        raise OutcomeUnknown(store="s", reason="cut")
+    def ask(_deadline: float, _is_repetition: bool) -> None:
+        raise NoReply("cut", was_sent=True)
 
     with pytest.raises(OutcomeUnknown):
-        until_answered(terms(still, 10), "redis://h", ask)
+        send(Request("redis://h", "counter add hits", "unsafe"), make_policy(still, 10), ask)
 
     assert still.elapsed == 0
 
@@ -272,7 +331,7 @@ def test_a_write_whose_outcome_is_unknown_is_not_repeated(still: Clock) -> None:
 def test_a_busy_file_is_tried_again_for_as_long_as_was_said(
     still: Clock, tmp_path: Path, patience: float | None, waits: float
 ) -> None:
-    store = sqlite.Sqlite(tmp_path / "state.db", terms(still, patience))
+    store = sqlite.SqliteStore(tmp_path / "state.db", make_policy(still, patience))
 
     def busy() -> None:
         still.advance(0.05)
@@ -281,7 +340,7 @@ def test_a_busy_file_is_tried_again_for_as_long_as_was_said(
         raise error
 
     with pytest.raises(StoreBusy):
-        store._patiently(busy)
+        store._retry_while_busy(busy)
 
     assert waits <= round(still.elapsed - 0.05, 6) < waits + 0.06
 
@@ -293,7 +352,7 @@ def test_an_update_that_others_overtake_is_tried_ten_times_with_growing_pauses(
 
     class Overtaken:
         def state_get(self, key: str) -> Any:
-            return key, 1, 1, None
+            return Value(key, 1, 1)
 
         def state_set(self, key: str, value: object, if_version: int) -> Any:
             raise VersionConflict(key=key, expected=if_version, actual=if_version + 1)
@@ -311,17 +370,17 @@ def test_on_the_way_out_a_store_has_4_seconds_and_a_lock_2() -> None:
     context = Context(Signals())
 
     with context.exit_stack:
-        store: Any = parting_store_of(context, None)
-        left = store._terms.signals.seconds_left
+        store: Any = connect_for_cleanup(context, None)
+        left = store._policy.signals.seconds_left
 
     assert 3.5 < left <= 4
-    assert store._terms.patience_seconds == 2
+    assert store._policy.wait_seconds == 2
 
 
 @pytest.mark.parametrize(("skew_ms", "is_ok"), [(2000, True), (-2000, True), (2001, False), (-2001, False)])
 def test_a_clock_may_differ_by_two_seconds(skew_ms: int, is_ok: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     health = Health("server", [], skew_ms, {})
-    monkeypatch.setattr(doctor, "store_of", lambda _context: SimpleNamespace(health=lambda: health))
+    monkeypatch.setattr(doctor, "connect_for_command", lambda _context: SimpleNamespace(health=lambda: health))
 
     assert doctor.probe(Context(Signals()))[-1].ok is is_ok
 
@@ -340,7 +399,7 @@ class Recorder:
         def ask(*_args: object, **options: Any) -> Any:
             self.verbs.append(verb)
             self.delays_ms += [options["delay_ms"]] if "delay_ms" in options else []
-            return SimpleNamespace(tasks=[])
+            return SimpleNamespace(tasks=[], replayed=False)
 
         return ask
 
@@ -366,9 +425,17 @@ def watched(still: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     context = Context(ClockedSignals(still))
     store, sent = Recorder(), list[int]()
     with context.exit_stack:
-        made = Worker(context, f"sqlite://{tmp_path}/state.db", "work", ["sleep"], 1, lease_ms=60_000, max_attempts=0)
+        options = WorkOptions(
+            queue="work",
+            argv=["sleep"],
+            jobs=1,
+            lease_ms=60_000,
+            max_attempts=0,
+            store_url=f"sqlite://{tmp_path}/state.db",
+        )
+        made = Worker(context, options)
         task = Claimed("a", 1, "x", 1, "")
-        made.running["a:1"] = worker._Running(task, Fence("a", 1), tmp_path / "body", still.now + 60)
+        made.running["a:1"] = worker._RunningCommand(task, tmp_path / "body", still.now + 60)
         made.store = cast(Store, store)
         monkeypatch.setattr(made.children, "send_signal", lambda _name, number: sent.append(number))
         yield Watched(made, still, store, sent)
@@ -397,11 +464,11 @@ def test_a_command_whose_lease_ends_is_asked_to_end_15_seconds_before_and_killed
 ) -> None:
     watched.leave(left)
 
-    watched.worker._end_in_time()
-    watched.worker._end_in_time()
+    watched.worker._end_commands_in_time()
+    watched.worker._end_commands_in_time()
 
     assert watched.signals_sent == sent
-    assert watched.worker.result.lost == lost
+    assert watched.worker.lost == lost
 
 
 @pytest.mark.parametrize(("left", "verbs"), [(40 + MOMENT, []), (40 - MOMENT, ["task_renew"])])
@@ -418,7 +485,7 @@ def test_a_store_may_be_away_for_as_long_as_a_lease_lasts(
     watched: Watched, away_seconds: float, is_given_up: bool
 ) -> None:
     def ask() -> None:
-        with watched.worker.patiently():
+        with watched.worker.tolerate_outage():
             raise StoreUnavailable(store="s", reason="away")
 
     ask()
@@ -458,13 +525,14 @@ def test_a_task_that_fails_is_put_off_twice_as_long_each_time_and_at_most_a_minu
     watched: Watched, attempts: int, longest_ms: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (running,) = watched.worker.running.values()
-    running.task = running.task._replace(attempts=attempts)
+    running.task = replace(running.task, attempts=attempts)
     failed = failed_with(1)
 
     for part in ("least", "most"):
         monkeypatch.setattr(random, "uniform", lambda least, most, part=part: least if part == "least" else most)
-        watched.worker.unreported.append((running, failed))
-        watched.worker._report(running, failed, watched.worker._finish)
+        ended = worker._EndedCommand(running, failed)
+        watched.worker.ended.append(ended)
+        watched.worker._report(ended)
 
     assert watched.store.delays_ms == [longest_ms // 2, longest_ms]
 
@@ -474,8 +542,9 @@ def test_the_last_hundred_failures_are_remembered(watched: Watched, failures: in
     (running,) = watched.worker.running.values()
     for number in range(failures):
         failed = failed_with(number + 1)
-        watched.worker.unreported.append((running, failed))
-        watched.worker._report(running, failed, watched.worker._finish)
+        ended = worker._EndedCommand(running, failed)
+        watched.worker.ended.append(ended)
+        watched.worker._report(ended)
 
-    kept = [failure.exit_status for failure in watched.worker.result.failures]
+    kept = [failure.exit_status for failure in watched.worker.failures]
     assert kept == list(range(failures - remembered + 1, failures + 1))

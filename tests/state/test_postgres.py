@@ -14,14 +14,13 @@ import pytest
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
+from sampletool.state.connect import open_store
 from sampletool.state.errors import StoreBusy, StoreUnavailable, StoreUnsafe
-from sampletool.state.opening import open_store
-from sampletool.state.postgres import STEPS, Postgres
-from sampletool.state.postgres import _placed as placed
-from sampletool.state.promises import NewTask, Once
+from sampletool.state.postgres import SCHEMA_STEPS, PostgresStore, _in_driver_syntax
+from sampletool.state.protocol import NewTask, Once
 from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
 
@@ -75,7 +74,7 @@ def test_who_needs_the_same_name_as_a_paused_client_waits_until_its_transaction_
 def test_a_name_that_stays_locked_is_lock_held_also_with_much_patience(backend: SharedBackend) -> None:
     import psycopg
 
-    store = backend.open(patience=0.6, answer_seconds=0.1)
+    store = backend.open(patience=0.6, min_server_seconds=0.1)
     store.counter_add("hits", 1)
     with psycopg.connect(backend.url) as outsider:
         outsider.execute("UPDATE tool_counters SET value = value")
@@ -90,7 +89,7 @@ def test_a_server_that_cannot_hold_every_text_is_refused(admin_url: str, encodin
     name = f"e{secrets.token_hex(6)}"
     with psycopg.connect(admin_url, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
-        store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_terms())
+        store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_policy())
 
         with pytest.raises(StoreUnsafe, match=encoding):
             store.counter_add("hits", 1)
@@ -121,8 +120,8 @@ def test_a_role_without_a_connection_left_is_not_a_wrong_password(admin_url: str
         admin.execute(f"CREATE ROLE {name} LOGIN CONNECTION LIMIT 0")
         url = admin_url.replace("test@", f"{name}@")
 
-        with pytest.raises(StoreUnavailable, match="no connection left") as refused:
-            open_store(url, None, make_terms(patience=0.0, answer_seconds=0.1)).counter_add("hits", 1)
+        with pytest.raises(StoreUnavailable, match="no free connection") as refused:
+            open_store(url, None, make_policy(patience=0.0, min_server_seconds=0.1)).counter_add("hits", 1)
 
         assert refused.value.describe()["retryable"]
         admin.execute(f"DROP ROLE {name}")
@@ -132,7 +131,7 @@ def test_a_database_that_is_not_there_is_said_at_once(admin_url: str) -> None:
     began = time.monotonic()
 
     with pytest.raises(InvalidValues, match="no database"):
-        open_store(admin_url.replace("/postgres?", "/none?"), None, make_terms()).counter_add("hits", 1)
+        open_store(admin_url.replace("/postgres?", "/none?"), None, make_policy()).counter_add("hits", 1)
 
     assert time.monotonic() - began < 8
 
@@ -175,7 +174,7 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
     import psycopg
 
     backend.open().counter_add("hits", 1)
-    terms = make_terms(patience=60.0)
+    terms = make_policy(patience=60.0)
     store = open_store(backend.url, None, terms)
     store.counter_get("hits")
     with psycopg.connect(backend.url) as outsider:
@@ -199,9 +198,9 @@ def test_one_caller_makes_the_schema_and_the_others_wait_and_look_again(backend:
         client.go()
         wait_until(lambda: waiting_for_locks(backend.url) or client.process.poll() is not None)
         assert client.process.poll() is None, "it has not waited"
-        for step in STEPS:
+        for step in SCHEMA_STEPS:
             first.execute(step.encode())
-        first.execute("UPDATE tool_store SET version = %s", (len(STEPS),))
+        first.execute("UPDATE tool_store SET version = %s", (len(SCHEMA_STEPS),))
 
     assert client.result() == [1]
 
@@ -219,12 +218,12 @@ def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backe
     """Else the server would be busy with what nobody waits for any more."""
     import psycopg
 
-    slow = Postgres(backend.url, make_terms(patience=0.0, answer_seconds=0.1))
-    slow.look(lambda db: db.rows("SELECT 1"))
+    slow = PostgresStore(backend.url, make_policy(patience=0.0, min_server_seconds=0.1))
+    slow.counter_add("hits", 1)
 
     with pytest.raises(StoreUnavailable, match="in time"):
         slow.look(lambda db: db.rows("SELECT pg_sleep(600)"))
-    assert not slow.current().closed, "a client that has to give up closes the connection"
+    assert not slow.current_connection().closed, "a client that has to give up closes the connection"
 
     with psycopg.connect(backend.url, autocommit=True) as watcher:
         active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(600)'"
@@ -255,6 +254,6 @@ def test_a_delay_is_a_value_and_no_other_statement(backend: SharedBackend) -> No
         store.task_add("work", [NewTask("x")])
         (task,) = store.task_claim("work", "ann", lease_ms=60_000).tasks
         store.task_release(task.id, task.generation, delay_ms=delay_ms)
-        return placed.cache_info().currsize
+        return int(_in_driver_syntax.cache_info().currsize)
 
     assert fail_once(900_001) == fail_once(900_002)

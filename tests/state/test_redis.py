@@ -7,14 +7,15 @@ import pytest
 from redis.exceptions import BusyLoadingError
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.state.promises import NewTask
+from sampletool.state.exchange import Request
+from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
 from tests.state.support.outcomes import statuses
 from tests.state.support.servers import Server
 from tests.state.support.stores import SharedBackend
 
 LONG = 3_600_000
-MOST_COMMANDS, MOST_OF_ADDING = 3_800, 6_500
+MOST_COMMANDS, MOST_OF_ADDING = 6_500, 8_500
 """About 15 and 30 ms of a busy machine."""
 
 
@@ -65,7 +66,7 @@ def test_a_server_that_is_still_loading_has_done_nothing_and_is_asked_again(
             raise BusyLoadingError("LOADING Valkey is loading the dataset in memory")
         return len(asked)
 
-    assert store._talk(ask, may_repeat=False) == 2
+    assert store._send(Request("redis://h", "counter add hits", "unsafe"), lambda _: ask()) == 2
 
 
 def test_more_tasks_than_a_script_may_add_are_refused(make_backend: Callable[[str], SharedBackend]) -> None:
@@ -78,9 +79,9 @@ def test_more_tasks_than_a_script_may_add_are_refused(make_backend: Callable[[st
 
 
 def test_an_append_only_file_that_cannot_be_written_is_a_problem() -> None:
-    from sampletool.state.redis import _problems
+    from sampletool.state.redis import _find_problems
 
     working = {"aof_enabled": 1, "appendfsync": "always", "role": "master"}
 
-    assert _problems({**working, "aof_last_write_status": "ok"}) == []
-    assert len(_problems({**working, "aof_last_write_status": "err"})) == 1
+    assert _find_problems({**working, "aof_last_write_status": "ok"}) == []
+    assert len(_find_problems({**working, "aof_last_write_status": "err"})) == 1

@@ -18,11 +18,11 @@ from sampletool.kit.contract.file_errors import FileNotFound, IoFailure
 from sampletool.kit.safety.errors import UnsafePath
 from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.processors import one_processor
-from sampletool.state.opening import open_store
-from sampletool.state.sqlite import STEPS as SQLITE_STEPS
-from sampletool.state.sqlite import Sqlite
+from sampletool.state.connect import open_store
+from sampletool.state.sqlite import SCHEMA_STEPS as SQLITE_STEPS
+from sampletool.state.sqlite import SqliteStore
 from tests.state.support.outcomes import outcome
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
 
@@ -68,7 +68,7 @@ def test_a_planted_file_is_refused(tmp_path: Path, planted: str) -> None:
         path.mkdir()
 
     with pytest.raises((UnsafePath, OSError)):
-        open_store(f"sqlite://{path}", None, make_terms()).counter_add("hits", 1)
+        open_store(f"sqlite://{path}", None, make_policy()).counter_add("hits", 1)
 
     if planted == "link":
         assert (tmp_path / "elsewhere").read_bytes() == b""
@@ -78,13 +78,13 @@ def test_a_planted_file_is_refused(tmp_path: Path, planted: str) -> None:
 def test_a_file_with_two_names_is_refused(tmp_path: Path, verb: str) -> None:
     """After a crash the journal would be looked for under one of them, and missed under the other."""
     path = tmp_path / "state.db"
-    store = open_store(f"sqlite://{path}", None, make_terms())
+    store = open_store(f"sqlite://{path}", None, make_policy())
     store.counter_add("hits", 1)
     store.close()
     (tmp_path / "other.db").hardlink_to(path)
 
     for name in (path, tmp_path / "other.db"):
-        store = open_store(f"sqlite://{name}", None, make_terms())
+        store = open_store(f"sqlite://{name}", None, make_policy())
         with pytest.raises(UnsafePath, match="hard link"):
             getattr(store, verb)("hits", *[1][: verb == "counter_add"])
         with pytest.raises(UnsafePath, match="hard link"):
@@ -97,38 +97,38 @@ def test_a_python_without_sqlite_is_said_so(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.delitem(sys.modules, name, raising=False)
 
     with pytest.raises(ExtraNotInstalled) as missing:
-        open_store(f"sqlite://{tmp_path}/state.db", None, make_terms())
+        open_store(f"sqlite://{tmp_path}/state.db", None, make_policy())
 
     assert "sqlite3" in missing.value.describe()["suggestion"]
 
 
 def test_text_that_is_not_utf_8_in_the_file_is_an_expected_failure(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    store = open_store(f"sqlite://{path}", None, make_terms())
+    store = open_store(f"sqlite://{path}", None, make_policy())
     store.state_set("key", "value")
     store.close()
     with sqlite3.connect(path) as vandal:
         vandal.execute("UPDATE tool_state SET value = CAST(x'ff' AS text)")
     vandal.close()
 
-    damaged = open_store(f"sqlite://{path}", None, make_terms())
+    damaged = open_store(f"sqlite://{path}", None, make_policy())
     assert outcome(lambda: damaged.state_get("key")) == "IO_ERROR"
     damaged.close()
 
 
 def test_a_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
-    store = open_store(f"sqlite://{tmp_path}/real.db", None, make_terms())
+    store = open_store(f"sqlite://{tmp_path}/real.db", None, make_policy())
     store.counter_add("hits", 1)
     store.close()
     (tmp_path / "state.db").symlink_to(tmp_path / "real.db")
 
     with pytest.raises(UnsafePath):
-        open_store(f"sqlite://{tmp_path}/state.db", None, make_terms()).counter_get("hits")
+        open_store(f"sqlite://{tmp_path}/state.db", None, make_policy()).counter_get("hits")
 
 
 def test_two_stores_of_one_process_lose_nothing_when_another_process_closes_the_file(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    first, second = (open_store(f"sqlite://{path}", None, make_terms()) for _ in range(2))
+    first, second = (open_store(f"sqlite://{path}", None, make_policy()) for _ in range(2))
     first.counter_add("hits", 1)
     second.counter_add("hits", 1)
     outsider = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('PRAGMA user_version'); db.close()"
@@ -144,7 +144,7 @@ def test_two_stores_of_one_process_lose_nothing_when_another_process_closes_the_
 
 def test_health_notices_an_index_that_misses_a_row(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    store = open_store(f"sqlite://{path}", None, make_terms())
+    store = open_store(f"sqlite://{path}", None, make_policy())
     store.state_set("key", "value", expires_ms=LONG)
     store.close()
     with sqlite3.connect(path) as vandal:
@@ -155,7 +155,7 @@ def test_health_notices_an_index_that_misses_a_row(tmp_path: Path) -> None:
     content[(root - 1) * size + 3 : (root - 1) * size + 5] = b"\0\0"  # the number of its entries
     path.write_bytes(content)
 
-    with closing(open_store(f"sqlite://{path}", None, make_terms())) as damaged:
+    with closing(open_store(f"sqlite://{path}", None, make_policy())) as damaged:
         problems = damaged.health().problems
 
     assert "missing from index" in " ".join(problems)
@@ -169,18 +169,18 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
     db.close()
 
     with pytest.raises(IoFailure):
-        open_store(f"sqlite://{text}", None, make_terms()).counter_add("hits", 1)
+        open_store(f"sqlite://{text}", None, make_policy()).counter_add("hits", 1)
     with pytest.raises(UnsafePath):
-        open_store(f"sqlite://{foreign}", None, make_terms()).counter_add("hits", 1)
+        open_store(f"sqlite://{foreign}", None, make_policy()).counter_add("hits", 1)
     with pytest.raises(FileNotFound):
-        open_store(f"sqlite://{tmp_path}/none/state.db", None, make_terms()).counter_add("hits", 1)
+        open_store(f"sqlite://{tmp_path}/none/state.db", None, make_policy()).counter_add("hits", 1)
 
     assert text.read_text().startswith("not a database")
 
 
 def test_a_full_disk_is_said_so_and_changes_nothing(tmp_path: Path) -> None:
     full = (*SQLITE_STEPS, "PRAGMA max_page_count = 40")
-    store = Sqlite(tmp_path / "state.db", make_terms(), steps=full)
+    store = SqliteStore(tmp_path / "state.db", make_policy(), schema_steps=full)
     store.state_set("key", "small")
 
     assert outcome(lambda: store.state_set("key", "x" * 1024 * 1024)) == "NO_SPACE"
@@ -192,7 +192,7 @@ def test_a_full_disk_is_said_so_and_changes_nothing(tmp_path: Path) -> None:
 
 def test_an_outsider_who_locks_the_file_is_waited_for_until_the_deadline(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    store = open_store(f"sqlite://{path}", None, make_terms(patience=0.2))
+    store = open_store(f"sqlite://{path}", None, make_policy(patience=0.2))
     store.counter_add("hits", 1)
     outsider = sqlite3.connect(path, isolation_level=None)
     outsider.execute("BEGIN EXCLUSIVE")
@@ -210,12 +210,12 @@ def test_an_outsider_who_locks_the_file_is_waited_for_until_the_deadline(tmp_pat
 
 def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    today = Sqlite(path, make_terms())
+    today = SqliteStore(path, make_policy())
     today.counter_add("hits", 1)
     today.close()
     before = path.read_bytes()
 
-    tomorrow = Sqlite(path, make_terms(), steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)"))
+    tomorrow = SqliteStore(path, make_policy(), schema_steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)"))
 
     assert tomorrow.counter_get("hits") == 1
     assert tomorrow.look(lambda db: db.rows("SELECT * FROM tool_more")) == []
@@ -224,7 +224,7 @@ def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_makes_no_store(tmp_path: Path) -> None:
-    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms(rehearse=True))
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_policy(dry_run=True))
 
     assert store.counter_add("hits", 1).value == 1
 
@@ -234,7 +234,7 @@ def test_a_rehearsal_makes_no_store(tmp_path: Path) -> None:
 
 def test_health_says_what_the_database_does(tmp_path: Path) -> None:
     """It is asked, after a write: what we wanted would be there whatever it does."""
-    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_terms())
+    store = open_store(f"sqlite://{tmp_path}/state.db", None, make_policy())
     store.counter_add("hits", 1)
 
     health = store.health()
@@ -248,17 +248,17 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     path = Path("/etc/passwd")
     if os.geteuid() == 0:
         path = tmp_path / "state.db"
-        store = open_store(f"sqlite://{path}", None, make_terms())
+        store = open_store(f"sqlite://{path}", None, make_policy())
         store.counter_add("hits", 1)
         store.close()
         os.chown(path, 65534, 65534)
 
-    with pytest.raises(UnsafePath, match="of your own"):
-        open_store(f"sqlite://{path}", None, make_terms()).counter_get("hits")
+    with pytest.raises(UnsafePath, match="belongs to you"):
+        open_store(f"sqlite://{path}", None, make_policy()).counter_get("hits")
 
 
 def test_a_signal_ends_the_wait_for_a_file_that_an_outsider_locks(tmp_path: Path) -> None:
-    path, terms = tmp_path / "state.db", make_terms(patience=20.0)
+    path, terms = tmp_path / "state.db", make_policy(patience=20.0)
     store = open_store(f"sqlite://{path}", None, terms)
     store.counter_add("hits", 1)
     outsider = sqlite3.connect(path, isolation_level=None)
@@ -273,9 +273,9 @@ def test_a_signal_ends_the_wait_for_a_file_that_an_outsider_locks(tmp_path: Path
 
 
 def test_where_fsync_stops_before_the_disk_sqlite_does_not(tmp_path: Path) -> None:
-    store = Sqlite(tmp_path / "state.db", make_terms())
+    store = SqliteStore(tmp_path / "state.db", make_policy())
 
-    flushes_fully = store.transact(lambda db: db.rows("PRAGMA fullfsync"), may_repeat=False)
+    flushes_fully = store.transact(lambda db: db.rows("PRAGMA fullfsync"))
 
     assert flushes_fully == [(1,)]
     store.close()
@@ -283,12 +283,12 @@ def test_where_fsync_stops_before_the_disk_sqlite_does_not(tmp_path: Path) -> No
 
 def test_damage_that_cannot_even_be_named_in_utf_8_is_an_expected_failure(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    store = open_store(f"sqlite://{path}", None, make_terms())
+    store = open_store(f"sqlite://{path}", None, make_policy())
     store.counter_add("hits", 1)
     store.close()
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE tool_tasks", b"CREATE TABL\xff tool\xfftasks"))
 
-    damaged = open_store(f"sqlite://{path}", None, make_terms())
+    damaged = open_store(f"sqlite://{path}", None, make_policy())
 
     for ask in (lambda: damaged.counter_get("hits"), damaged.health):
         assert isinstance(failure_of(ask), IoFailure)
@@ -297,14 +297,14 @@ def test_damage_that_cannot_even_be_named_in_utf_8_is_an_expected_failure(tmp_pa
 
 def test_a_value_that_is_no_json_any_more_is_an_expected_failure(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    store = open_store(f"sqlite://{path}", None, make_terms())
+    store = open_store(f"sqlite://{path}", None, make_policy())
     store.state_set("key", {"a": 1})
     store.close()
     with sqlite3.connect(path) as vandal:
         vandal.execute("UPDATE tool_state SET value = substr(value, 1, 4)")
     vandal.close()
 
-    with closing(open_store(f"sqlite://{path}", None, make_terms())) as damaged:
+    with closing(open_store(f"sqlite://{path}", None, make_policy())) as damaged:
         failure = failure_of(lambda: damaged.state_get("key"))
 
     assert isinstance(failure, IoFailure)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.contract.expected import EXPECTED, to_tool_error
-from sampletool.state.opening import open_store
+from sampletool.state.connect import open_store
+from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
-from sampletool.state.terms import Terms
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 
 SCHEMES = ["postgresql", "postgres", "redis", "rediss", "valkey", "valkeys", "unix", "sqlite", "memory", "mysql"]
 HIDDEN = "topsecret"
@@ -92,7 +92,7 @@ def test_no_failure_of_a_store_shows_the_password(
 def test_a_server_that_says_the_password_back_does_not_show_it(
     scheme: str, password: str, parrot: Callable[[str], int]
 ) -> None:
-    said = failure_of(f"{scheme}://u:{quote(password, safe='')}@127.0.0.1:{parrot(scheme)}/0", make_terms())
+    said = failure_of(f"{scheme}://u:{quote(password, safe='')}@127.0.0.1:{parrot(scheme)}/0", make_policy())
 
     assert HIDDEN not in said
     assert "cannot be reached" not in said
@@ -176,10 +176,10 @@ def test_what_holds_no_password_may_be_typed(url: str) -> None:
     refuse_password(url)
 
 
-def failure_of(url: str, terms: Terms | None = None) -> str:
+def failure_of(url: str, terms: RetryPolicy | None = None) -> str:
     store: Store | None = None
     try:
-        store = open_store(url, None, terms or make_terms(patience=0.0, answer_seconds=0.001))
+        store = open_store(url, None, terms or make_policy(patience=0.0, min_server_seconds=0.001))
         store.counter_add("hits", 1)
     except EXPECTED as error:
         return str(to_tool_error(error).describe())

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from sampletool.state.errors import LeaseLost, TaskConflict, TaskNotFailed, TaskNotFound
-from sampletool.state.promises import Fence, NewTask, Once
+from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG, claim_one, fence
 from tests.state.support.outcomes import outcome, statuses

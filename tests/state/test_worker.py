@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -18,27 +19,28 @@ from sampletool.kit.command_line import CommandLine, GlobalOptions
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety import children as children_module
+from sampletool.kit.safety.clock import boot_seconds
 from sampletool.kit.safety.signals import Signals
-from sampletool.state import opening
+from sampletool.state import connect
 from sampletool.state import worker as worker_module
 from sampletool.state.commands.task.work import work
-from sampletool.state.errors import StoreUnavailable, TasksFailed
-from sampletool.state.opening import open_store
-from sampletool.state.promises import NewTask
+from sampletool.state.connect import open_store
+from sampletool.state.errors import OutcomeUnknown, StoreUnavailable, TasksFailed
+from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
-from sampletool.state.worker import Worker
+from sampletool.state.worker import Worker, WorkOptions
 from tests.state.support.servers import Server
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.waiting import is_alive, wait_until
 
-ANSWER_SECONDS = 0.2
+REPLY_SECONDS = 0.2
 LONG = 3_600_000
 STUBBORN = 'trap "" TERM; echo > "$TOOL_TASK_ID.ready"; until [ -e "$TOOL_TASK_ID.go" ]; do sleep 0.05; done'
 """A command that cannot be asked to end, says so, and ends with success when it may."""
 
 
-class SlowToAnswer:
-    """A store that does everything at once, and whose answers take a while."""
+class SlowToReply:
+    """A store that does everything at once, and whose replies take a while."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -46,7 +48,7 @@ class SlowToAnswer:
     def __getattr__(self, verb: str) -> Any:
         def ask(*args: Any, **options: Any) -> Any:
             answer = getattr(self._store, verb)(*args, **options)
-            time.sleep(ANSWER_SECONDS)
+            time.sleep(REPLY_SECONDS)
             return answer
 
         return ask
@@ -107,8 +109,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         fake.now += seconds
 
     fake.monotonic, fake.sleep = lambda: fake.now, sleep
-    for module in (worker_module, children_module):
-        monkeypatch.setattr(module, "time", fake)
+    monkeypatch.setattr(worker_module, "boot_seconds", fake.monotonic)
+    monkeypatch.setattr(children_module, "time", fake)
     return fake
 
 
@@ -119,9 +121,21 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     context.set_command_line(CommandLine(options=GlobalOptions(lock_timeout="100ms")))
     url = f"sqlite://{tmp_path}/state.db"
     with context.exit_stack:
-        worker = Worker(context, url, "work", ["/bin/sleep", "600"], 1, lease_ms=60_000, max_attempts=0)
+        options = WorkOptions(
+            queue="work",
+            argv=["/bin/sleep", "600"],
+            jobs=1,
+            lease_ms=60_000,
+            max_attempts=0,
+            store_url=url,
+        )
+        worker = Worker(context, options)
         worker.store.task_add("work", [NewTask("x", "a")])
         yield worker
+
+
+def change(worker: Worker, **options: Any) -> None:
+    worker.options = replace(worker.options, **options)
 
 
 def ready(directory: Path, count: int) -> None:
@@ -130,14 +144,14 @@ def ready(directory: Path, count: int) -> None:
 
 def test_a_lease_is_counted_from_when_it_was_asked_for(worker: Worker) -> None:
     """The store counts from before its answer: who counts from the answer works on when the task is another's."""
-    worker.store = cast(Store, SlowToAnswer(worker.store))
+    worker.store = cast(Store, SlowToReply(worker.store))
     with worker.children:
         for _ in range(2):
             worker.turn()
             (task,) = worker.store.task_list("work", None, 0, 9)
             (one,) = worker.running.values()
             left = datetime.fromisoformat(str(task.lease_expires_at)).timestamp() - time.time()
-            assert one.lease_ends_at - time.monotonic() <= left + ANSWER_SECONDS / 4
+            assert one.lease_ends_at - boot_seconds() <= left + REPLY_SECONDS / 4
             one.lease_ends_at -= 30  # in the second turn it is renewed
 
 
@@ -163,14 +177,14 @@ def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwh
     """While it waits for tasks, and while one of its commands ends and another goes on."""
     server, url = breakable(kind)
     outage = getattr(server, how)
-    worker.store = store = open_store(url, None, make_terms(patience=0.1, answer_seconds=0.1))
-    worker.jobs, worker.argv = 2, ["/bin/sh", "-c", STUBBORN]
-    outside = open_store(url, None, make_terms())
+    worker.store = store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
+    change(worker, jobs=2, argv=["/bin/sh", "-c", STUBBORN])
+    outside = open_store(url, None, make_policy())
     with worker.children:
         worker.turn()
         with outage():
             worker.turn()
-        assert worker.away_since < inf
+        assert worker.unreachable_since < inf
         outside.task_add("work", [NewTask("x", "quick"), NewTask("x", "slow")])
         turn_until(worker, lambda: len(worker.running) == 2)
         ready(tmp_path, 2)
@@ -178,14 +192,14 @@ def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwh
 
         with outage():
             (tmp_path / "quick.go").touch()
-            turn_until(worker, lambda: bool(worker.unreported) and worker.away_since < inf)
+            turn_until(worker, lambda: bool(worker.ended) and worker.unreachable_since < inf)
             assert [*worker.running.values()] == [slow]
         (tmp_path / "slow.go").touch()
         turn_until_all_is_reported(worker)
 
-    assert (worker.result.finished, worker.result.lost, worker.result.given_back) == (2, 0, 0)
+    assert (worker.finished, worker.lost, worker.given_back) == (2, 0, 0)
     assert [(task.status, task.attempts) for task in outside.task_list("work", None, 0, 9)] == [("done", 1)] * 2
-    assert worker.away_since == inf
+    assert worker.unreachable_since == inf
     outside.close()
     store.close()
 
@@ -194,7 +208,7 @@ def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_ther
     worker: Worker, clock: SimpleNamespace, tmp_path: Path
 ) -> None:
     """Each question takes its time to fail, and the commands ignore SIGTERM."""
-    worker.jobs, worker.lease_ms, worker.argv = 8, 4000, ["/bin/sh", "-c", STUBBORN]
+    change(worker, jobs=8, lease_ms=4000, argv=["/bin/sh", "-c", STUBBORN])
     worker.store.task_add("work", [NewTask("x", f"{number}") for number in range(7)])
     with worker.children:
         worker.turn()
@@ -203,18 +217,18 @@ def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_ther
         worker.store = cast(Store, Away(clock, seconds=0.5))
 
         while worker.running:
+            assert clock.now < lease_ends_at
             worker.turn()
             clock.now += 0.1
 
-        assert clock.now < lease_ends_at
-        assert worker.result.lost == 8
+        assert worker.lost == 8
 
 
 def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(
     worker: Worker, clock: SimpleNamespace, tmp_path: Path
 ) -> None:
     """One lease is lost, and its command ignores SIGTERM: the other one is renewed for longer than it lasts."""
-    worker.jobs, worker.lease_ms, worker.argv = 2, 4000, ["/bin/sh", "-c", STUBBORN]
+    change(worker, jobs=2, lease_ms=4000, argv=["/bin/sh", "-c", STUBBORN])
     worker.store.task_add("work", [NewTask("x", "steady")])
     worker.store = cast(Store, Lasting(worker.store))
     with worker.children:
@@ -222,7 +236,7 @@ def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(
         ready(tmp_path, 2)
         lost, steady = worker.running.values()
         worker.store.task_release(*lost.claim, delay_ms=LONG)
-        ends_at = clock.now + 3 * worker.lease_ms / 1000
+        ends_at = clock.now + 3 * worker.options.lease_ms / 1000
 
         while clock.now < ends_at and steady in worker.running.values():
             worker.turn()
@@ -231,7 +245,7 @@ def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(
         assert [*worker.running.values()] == [steady]
         (tmp_path / "steady.go").touch()
         turn_until_all_is_reported(worker)
-    assert (worker.result.finished, worker.result.lost) == (1, 1)
+    assert (worker.finished, worker.lost) == (1, 1)
     assert [task.attempts for task in worker.store.task_list("work", None, 0, 9)] == [1, 1]
 
 
@@ -239,7 +253,7 @@ def test_what_succeeded_while_the_worker_was_stopped_past_its_lease_is_kept(
     worker: Worker, clock: SimpleNamespace, tmp_path: Path
 ) -> None:
     """Nobody else has claimed it, so the store still takes it; nor does the worker claim what it has yet to report."""
-    worker.jobs, worker.argv = 2, ["/bin/sh", "-c", STUBBORN]
+    change(worker, jobs=2, argv=["/bin/sh", "-c", STUBBORN])
     worker.store.task_add("work", [NewTask("y", "b")])
     with worker.children:
         worker.turn()
@@ -248,16 +262,16 @@ def test_what_succeeded_while_the_worker_was_stopped_past_its_lease_is_kept(
         wait_until(lambda: not any(is_alive(child.process.pid) for child in worker.children._running.values()))
         for one in worker.running.values():
             worker.store.task_renew(*one.claim, lease_ms=0)
-        clock.now += 2 * worker.lease_ms / 1000
+        clock.now += 2 * worker.options.lease_ms / 1000
 
         turn_until_all_is_reported(worker)
-    assert (worker.result.finished, worker.result.lost) == (2, 0)
+    assert (worker.finished, worker.lost) == (2, 0)
     assert [task.attempts for task in worker.store.task_list("work", None, 0, 9)] == [1, 1]
 
 
 def test_what_a_signal_keeps_from_being_started_is_given_back(worker: Worker) -> None:
     """It comes between the claim and the first command. Naive: nobody gets these tasks before their leases end."""
-    worker.jobs = 2
+    change(worker, jobs=2)
     worker.store.task_add("work", [NewTask("y", "b")])
     stop = partial(worker.context.signals.receive, signal.SIGTERM)
     worker.store = cast(Store, Followed(worker.store, "task_claim", stop))
@@ -272,7 +286,8 @@ def test_what_a_signal_keeps_from_being_started_is_given_back(worker: Worker) ->
 
 def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, clock: SimpleNamespace) -> None:
     """Nobody else gets it any more, so a success would call it done."""
-    store, worker.max_attempts = worker.store, 1
+    store = worker.store
+    change(worker, max_attempts=1)
 
     def lose() -> None:
         store.task_release("a", 1)
@@ -288,7 +303,7 @@ def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, cloc
 
 
 def test_a_task_that_is_removed_meanwhile_ends_no_other(worker: Worker, clock: SimpleNamespace) -> None:
-    worker.jobs, worker.max_attempts = 2, 1
+    change(worker, jobs=2, max_attempts=1)
     worker.store.task_add("work", [NewTask("y", "b")])
     with worker.children:
         worker.turn()
@@ -299,11 +314,11 @@ def test_a_task_that_is_removed_meanwhile_ends_no_other(worker: Worker, clock: S
         worker.turn()
 
         assert [one.task.id for one in worker.running.values()] == ["b"]
-        assert worker.result.lost == 1
+        assert worker.lost == 1
 
 
 def test_what_was_done_is_told_also_if_the_store_goes_away_at_the_end(worker: Worker, clock: SimpleNamespace) -> None:
-    worker.argv = ["/bin/true"]
+    change(worker, argv=["/bin/true"])
     gone = partial(setattr, worker, "store", Away(clock, seconds=1))
     worker.store = cast(Store, Followed(worker.store, "task_left", gone))
 
@@ -315,8 +330,8 @@ def test_what_was_done_is_told_also_if_the_store_goes_away_at_the_end(worker: Wo
 def test_the_way_out_ends_however_many_claims_a_store_that_is_away_does_not_take_back(
     worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "_PARTING_SECONDS", 0.5)
-    worker.jobs = 16
+    monkeypatch.setattr(connect, "_CLEANUP_SECONDS", 0.5)
+    change(worker, jobs=16)
     worker.store.task_add("work", [NewTask("x") for _ in range(15)])
     with closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
         with worker.children:
@@ -329,7 +344,78 @@ def test_the_way_out_ends_however_many_claims_a_store_that_is_away_does_not_take
 
         assert time.monotonic() - began < 15
         outsider.execute("ROLLBACK")
-    assert worker.result.given_back == 0
+    assert worker.given_back == 0
+
+
+class LosesReplies:
+    """A store that obeys, but loses its first replies to a verb."""
+
+    def __init__(self, store: Store, verb: str, count: int) -> None:
+        self._store, self._verb, self._count = store, verb, count
+
+    def __getattr__(self, verb: str) -> Any:
+        def ask(*args: Any, **options: Any) -> Any:
+            reply = getattr(self._store, verb)(*args, **options)
+            if verb == self._verb and self._count > 0:
+                self._count -= 1
+                raise OutcomeUnknown(store="s", reason="the reply was lost", repetition="unsafe")
+            return reply
+
+        return ask
+
+
+def test_a_claim_whose_reply_is_lost_is_repeated_and_its_task_runs_although_it_was_its_last_attempt(
+    worker: Worker,
+) -> None:
+    """Naive: the task has failed without having run, and the worker says that nothing is left."""
+    store = worker.store
+    change(worker, argv=["/bin/true"], max_attempts=1)
+    worker.store = cast(Store, LosesReplies(store, "task_claim", 2))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.lost, report.left) == (1, 0, 0)
+    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)]
+
+
+def test_a_reply_that_finishes_and_claims_is_lost_and_both_count_once(worker: Worker) -> None:
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b")])
+    change(worker, argv=["/bin/true"], max_attempts=1)
+    with worker.children:
+        worker.turn()
+        worker.store = cast(Store, LosesReplies(store, "task_claim", 1))
+        turn_until(worker, lambda: worker.finished == 2)
+
+    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)] * 2
+
+
+def test_a_cancelled_task_ends_its_command_at_the_next_renewal(worker: Worker, clock: SimpleNamespace) -> None:
+    with worker.children:
+        worker.turn()
+        worker.store.task_cancel("a")
+        clock.now += 30
+
+        worker.turn()
+
+        assert worker.running == {}
+    assert worker.lost == 1
+    assert [task.status for task in worker.store.task_list("work", None, 0, 9)] == ["cancelled"]
+
+
+def test_a_command_does_not_outlive_its_lease_while_the_machine_is_suspended(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CLOCK_MONOTONIC stands still meanwhile. The clock since the boot does not."""
+    with worker.children:
+        worker.turn()
+        monkeypatch.setattr(worker_module, "boot_seconds", lambda: boot_seconds() + 120)
+        worker.store = cast(Store, Away(SimpleNamespace(now=0.0), 0.0))
+
+        worker._end_commands_in_time()
+
+        assert worker.running == {}
+    assert worker.lost == 1
 
 
 def turn_until(worker: Worker, is_so: Callable[[], bool]) -> None:
@@ -339,4 +425,4 @@ def turn_until(worker: Worker, is_so: Callable[[], bool]) -> None:
 
 
 def turn_until_all_is_reported(worker: Worker) -> None:
-    turn_until(worker, lambda: not worker.running and not worker.unreported)
+    turn_until(worker, lambda: not worker.running and not worker.ended)

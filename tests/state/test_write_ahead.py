@@ -17,10 +17,10 @@ import pytest
 
 from sampletool.kit.contract.file_errors import IoFailure
 from sampletool.kit.safety.errors import LockTimeout
-from sampletool.state.opening import open_store
-from sampletool.state.promises import Fence, NewTask
-from sampletool.state.sqlite import Database, Sqlite
-from tests.state.support.store_client import make_terms
+from sampletool.state.connect import open_store
+from sampletool.state.protocol import Fence, NewTask
+from sampletool.state.sqlite import Connection, SqliteStore
+from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 
 
@@ -53,7 +53,7 @@ def test_a_change_costs_one_flush_and_few_other_calls(backend: SharedBackend, tm
 
 
 def test_the_log_begins_again_before_it_is_large(tmp_path: Path) -> None:
-    store = Sqlite(tmp_path / "state.db", make_terms())
+    store = SqliteStore(tmp_path / "state.db", make_policy())
     for number in range(200):
         store.task_add("work", [NewTask(number)])
 
@@ -64,22 +64,22 @@ def test_the_log_begins_again_before_it_is_large(tmp_path: Path) -> None:
 def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path: Path) -> None:
     """Else versions 3.7.0 to 3.51.2 can corrupt the log. What checkpoints by itself does so in COMMIT."""
     held, seen = [False], []
-    terms = make_terms()
+    policy = make_policy()
 
     @contextmanager
     def hold(path: Path, name: str, recorded: bool) -> Iterator[None]:
-        with terms.hold(path, name, recorded):
+        with policy.hold_lock(path, name, recorded):
             held[0] = True
             yield
             held[0] = False
 
-    class Watched(Sqlite):
-        def _connect(self) -> Database:
+    class Watched(SqliteStore):
+        def _connect(self) -> Connection:
             db = super()._connect()
             db.set_trace_callback(lambda statement: seen.append((statement, held[0])))
             return db
 
-    database = Watched(tmp_path / "state.db", replace(terms, hold=hold))
+    database = Watched(tmp_path / "state.db", replace(policy, hold_lock=hold))
     store = database
     store.state_set("large", "x" * 5_000_000)
     store.task_add("work", [NewTask(1), NewTask(2)])
@@ -96,12 +96,12 @@ def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path:
 
 
 def test_every_spelling_of_a_path_means_the_same_lock(tmp_path: Path) -> None:
-    asked, terms = [], make_terms()
+    asked, policy = [], make_policy()
 
     @contextmanager
     def hold(path: Path, name: str, recorded: bool) -> Iterator[None]:
         asked.append(path)
-        with terms.hold(path, name, recorded):
+        with policy.hold_lock(path, name, recorded):
             yield
 
     here = tmp_path / "here"
@@ -111,7 +111,7 @@ def test_every_spelling_of_a_path_means_the_same_lock(tmp_path: Path) -> None:
     urls = [None, f"{directory}/state.db", f"{directory}/../.tool/state.db", f"sqlite://{tmp_path}/link/.tool/state.db"]
 
     for url in urls:
-        store = open_store(url, here, replace(terms, hold=hold))
+        store = open_store(url, here, replace(policy, hold_lock=hold))
         store.counter_add("hits", 1)
         store.close()
 

@@ -1,1 +1,1 @@
-"""State and work that many calls share."""
+"""The commands for state and work that many processes share."""

@@ -1,123 +1,251 @@
-"""The store, as its commands promise, take and answer it."""
+"""What the commands of shared state have in common: options, arguments, results and specs."""
 
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
 from ...kit.completion import offering
-from ...kit.contract.command_spec import CommandSpec
+from ...kit.context import Context
+from ...kit.contract.command_spec import CommandSpec, ErrorTypes
 from ...kit.contract.duration import parse_duration
-from ...kit.contract.errors import ToolError
 from ...kit.contract.mistyped import check_name
 from ...kit.contract.response import UNTRUSTED, Effect
 from ...kit.global_options import checked_by
 from ...kit.program import PROGRAM
-from ..errors import ASKING, CHANGING
-from ..opening import store_of
-from ..promises import Fence
+from ..connect import connect_for_command
+from ..errors import ERRORS_OF_READS, ERRORS_OF_WRITES
+from ..protocol import Fence
 from ..store import Store
 
-_OFFERED = 1000
-"""As many names at most, and from as many rows, when a shell completes a word."""
+_MAX_COMPLETIONS = 1000
+"""How many names a shell is offered, and how many rows are read to find them."""
+
+PREPARE_A_CLAIM = ("task add mail 'to: ann' --id ann", "task claim mail")
+"""The commands that prepare the examples of what is done with a claim."""
 
 
-class Counter(NamedTuple):
+# Results
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A counter. After a change, also what happened."""
+
     name: str
     value: int
     effect: Effect | None = None
-    """Of adding to it."""
     replayed: bool | None = None
 
     def lines(self) -> list[str]:
-        return [f"{self.name} = {self.value}" if self.effect else str(self.value)]
+        """Return the value, after a change with the name."""
+        if self.effect is None:
+            return [str(self.value)]
+        return [f"{self.name} = {self.value}"]
 
 
-class ValueChanged(NamedTuple):
+@dataclass(frozen=True)
+class ValueChanged:
+    """What happened to a value."""
+
     key: str
     version: int
-    """The one it has now; the one it had, if it was removed, 0 if there was none."""
+    """The version that it has now. If it was removed, the version that it had, or 0."""
+
     effect: Effect
     value: Annotated[Any | None, UNTRUSTED] = None
     replayed: bool = False
 
     def lines(self) -> list[str]:
+        """Return the key, the effect and the version."""
         return [f"{self.key}: {self.effect}, version {self.version}"]
 
 
-class TaskChanged(NamedTuple):
+@dataclass(frozen=True)
+class TaskChanged:
+    """What happened to a task."""
+
     id: str
     effect: Effect
     generation: int | None = None
+    """The generation of the claim. None if the command was not about a claim."""
+
     lease_expires_at: str | None = None
 
     def lines(self) -> list[str]:
-        claim = self.id if self.generation is None else f"{self.id}:{self.generation}"
-        return [f"{claim} until {self.lease_expires_at}" if self.lease_expires_at else f"{claim} {self.effect}"]
+        """Return the task or the claim, and what happened."""
+        name = self.id
+        if self.generation is not None:
+            name = f"{self.id}:{self.generation}"
+        if self.lease_expires_at is not None:
+            return [f"{name} until {self.lease_expires_at}"]
+        return [f"{name} {self.effect}"]
 
 
-def opened(ctx: typer.Context, url: str | None) -> Store:
-    return store_of(ctx.obj, url)
+# The store and the specs
 
 
-def reads(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
-    return CommandSpec("nothing", (*ASKING, *errors), locks=("store",), reads=("store",), examples=examples, **more)
+def connect(ctx: typer.Context, store_url: str | None) -> Store:
+    """Return the store that a command uses."""
+    return connect_for_command(ctx.obj, store_url)
 
 
-def changes(*examples: str, errors: tuple[type[ToolError], ...] = (), **more: Any) -> CommandSpec:
-    return CommandSpec("store", (*CHANGING, *errors), locks=("store",), reads=("store",), examples=examples, **more)
+def reads(*examples: str, errors: ErrorTypes = (), **more: Any) -> CommandSpec:
+    """Return the spec of a command that reads from the store."""
+    return CommandSpec(
+        effect="nothing",
+        errors=(*ERRORS_OF_READS, *errors),
+        locks=("store",),
+        reads=("store",),
+        examples=examples,
+        **more,
+    )
 
 
-A_CLAIM = ("task add mail 'to: ann' --id ann", "task claim mail")
-"""What the examples of what is done with a claim need."""
+def changes(*examples: str, errors: ErrorTypes = (), **more: Any) -> CommandSpec:
+    """Return the spec of a command that changes the store."""
+    return CommandSpec(
+        effect="store",
+        errors=(*ERRORS_OF_WRITES, *errors),
+        locks=("store",),
+        reads=("store",),
+        examples=examples,
+        **more,
+    )
 
 
-def parse_fence(text: str) -> Fence:
-    task, _, generation = text.rpartition(":")
+# Parsers
+
+
+def parse_claim(text: str) -> Fence:
+    """Return the claim that `TASK:GENERATION` names."""
+    # A task id may contain colons.
+    task, _colon, generation = text.rpartition(":")
     if not task or not generation.isdecimal():
-        raise typer.BadParameter(f"{text!r} is not TASK:GENERATION, as `{PROGRAM} task claim` prints it")
+        problem = f"{text!r} is not TASK:GENERATION, as `{PROGRAM} task claim` prints it"
+        raise typer.BadParameter(problem)
     return Fence(task, int(generation))
 
 
-def parse_ms(text: str) -> int:
+def parse_milliseconds(text: str) -> int:
+    """Return a duration such as `30s` in milliseconds."""
     try:
         return round(parse_duration(text) * 1000)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 
 
-def duration(help: str) -> Any:
-    """For `Annotated`: in milliseconds."""
-    return typer.Option(metavar="DURATION", parser=parse_ms, help=help)
+def duration_option(help: str) -> Any:
+    """Return an option for `Annotated[int, …]` whose value is a duration in milliseconds."""
+    return typer.Option(metavar="DURATION", parser=parse_milliseconds, help=help)
 
 
-counter_names = offering(lambda context: [name for name, _ in store_of(context).counter_list("", _OFFERED)])
-state_keys = offering(lambda context: [value.key for value in store_of(context).state_list("", "", _OFFERED)])
-queue_names = offering(lambda context: {task.queue for task in store_of(context).task_list(None, None, 0, _OFFERED)})
-"""Of the oldest tasks: looking at all of them takes too long while a shell waits."""
-NAME = checked_by(check_name)
-StoreOption = Annotated[str | None, typer.Option(metavar="URL", help="Which store; without a password in it.")]
+# Completion
+
+
+def _counter_names(context: Context) -> list[str]:
+    counters = connect_for_command(context).counter_list("", _MAX_COMPLETIONS)
+    return [name for name, _value in counters]
+
+
+def _state_keys(context: Context) -> list[str]:
+    values = connect_for_command(context).state_list("", "", _MAX_COMPLETIONS)
+    return [value.key for value in values]
+
+
+def _queue_names(context: Context) -> set[str]:
+    # Only of the oldest tasks: looking at all of them takes too long while a shell waits.
+    tasks = connect_for_command(context).task_list(None, None, 0, _MAX_COMPLETIONS)
+    return {task.queue for task in tasks}
+
+
+queue_names = offering(_queue_names)
+
+
+# Options and arguments
+
+CHECK_NAME = checked_by(check_name)
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Use this store. The URL must not contain a password."),
+]
 KeyOption = Annotated[
     str | None,
-    typer.Option("--idempotency-key", metavar="KEY", callback=NAME, help="A retry with the same key changes nothing."),
+    typer.Option(
+        "--idempotency-key",
+        metavar="KEY",
+        callback=CHECK_NAME,
+        help="Make the change once, even if the command is repeated with this key.",
+    ),
 ]
 FenceOption = Annotated[
     Fence | None,
     typer.Option(
-        metavar="TASK:GENERATION", parser=parse_fence, help="Only while this claim is current, and once per task."
+        metavar="TASK:GENERATION",
+        parser=parse_claim,
+        help="Make the change only if this claim is current, and once for each task.",
     ),
 ]
 IfVersionOption = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Only if it still has this version; 0: only if there is none.")
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Make the change only if the value is at version N. 0: only if there is none.",
+    ),
 ]
-DelayOption = Annotated[int, duration("How long nobody may claim it.")]
-MaxAttemptsOption = Annotated[int, typer.Option(min=0, metavar="N", help="Fail a task after so many tries; 0: never.")]
-LeaseOption = Annotated[int, duration("How long the claim lasts.")]
+DelayOption = Annotated[int, duration_option("Keep the task from being claimed for this long.")]
+NewMaxAttemptsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Fail these tasks after N attempts, whatever their worker says. 0: never.",
+    ),
+]
+_MAX_ATTEMPTS_HELP = "Fail a task after N attempts, unless it has a limit of its own. 0: never."
+MaxAttemptsOption = Annotated[
+    int,
+    typer.Option(min=0, metavar="N", help=_MAX_ATTEMPTS_HELP),
+]
+LeaseOption = Annotated[int, duration_option("Let the claim expire after this long.")]
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="A new one is 0.", callback=NAME, autocompletion=counter_names)
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="The name of the counter. A new one is 0.",
+        callback=CHECK_NAME,
+        autocompletion=offering(_counter_names),
+    ),
 ]
-ValueKeyArgument = Annotated[str, typer.Argument(metavar="KEY", callback=NAME, autocompletion=state_keys)]
-QueueArgument = Annotated[str, typer.Argument(metavar="QUEUE", callback=NAME, autocompletion=queue_names)]
+ValueKeyArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="KEY",
+        help="The key of the value.",
+        callback=CHECK_NAME,
+        autocompletion=offering(_state_keys),
+    ),
+]
+QueueArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="QUEUE",
+        help="The name of the queue.",
+        callback=CHECK_NAME,
+        autocompletion=queue_names,
+    ),
+]
 ClaimArgument = Annotated[
-    Fence, typer.Argument(metavar="TASK:GENERATION", parser=parse_fence, help="Your claim, as `task claim` prints it.")
+    Fence,
+    typer.Argument(
+        metavar="TASK:GENERATION",
+        parser=parse_claim,
+        help="Your claim, as `task claim` prints it.",
+    ),
 ]
-TaskIdArgument = Annotated[str, typer.Argument(metavar="TASK", callback=NAME, help="Its id.")]
+TaskIdArgument = Annotated[
+    str,
+    typer.Argument(metavar="TASK", callback=CHECK_NAME, help="The id of the task."),
+]

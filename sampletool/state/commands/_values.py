@@ -1,4 +1,4 @@
-"""Values of the store, as they are typed."""
+"""Values of the store, as people type them."""
 
 import json
 from pathlib import Path
@@ -12,56 +12,83 @@ from ...kit.safety.atomic_file import read_regular
 from ...kit.safety.signals import Signals
 from ...kit.stdin import read_stdin
 
-_STDIN_LIMIT_BYTES = 16 * 1024 * 1024
-_DEEPEST = 100
-_AS_TEXT = "Correct it; a text that begins like this is written as a JSON string."
+_MAX_INPUT_BYTES = 16 * 1024 * 1024
+"""The size of stdin or a file. It is more than a value may have, because escapes take space."""
+
+_MAX_DEPTH = 100
+"""How deep arrays and objects may be nested. Deeper ones could end a reader by its recursion."""
+
+_MAX_SHOWN_CHARACTERS = 80
+
+_HINT = "Correct it. To store a text that begins like this, write it as a JSON string."
 
 
 def parse_value(text: str, context: Context) -> Any:
-    """JSON where it parses and would print back as typed; else the text, with a warning if it looks like JSON."""
+    """Return the value that the text means: JSON if it is JSON, and the text itself otherwise.
+
+    A number that JSON would print differently, such as 1.10, stays text. Warn if the text looks
+    like an object or an array, but is not JSON. Raise InvalidValues if it certainly was meant as
+    JSON.
+    """
     try:
         value = parse_json(text)
     except ValueError as error:
         if begins_as_json(text):
-            problem = f"{quoted(text)} begins as JSON and cannot be read: {error}"
-            raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", problem, text[:80], _AS_TEXT)) from error
+            problem = f"{quoted(text)} begins as JSON, but cannot be read: {error}"
+            shown = text[:_MAX_SHOWN_CHARACTERS]
+            raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", problem, shown, _HINT)) from error
         if text.lstrip().startswith(("{", "[")):
-            context.warn("NOT_JSON", f"{quoted(text[:80])} is taken as text, for it is not JSON: {error}.")
+            shown = quoted(text[:_MAX_SHOWN_CHARACTERS])
+            context.warn("NOT_JSON", f"{shown} is stored as text, because it is not JSON: {error}.")
         return text
-    prints_otherwise = isinstance(value, (int, float)) and json.dumps(value) != text
-    return text if prints_otherwise else value
-
-
-def parse_json(text: str) -> Any:
-    """Only what any reader of JSON takes: no NaN, nothing infinite, no member twice, not too deep; else ValueError."""
-    try:
-        value = json.loads(text, object_pairs_hook=_members)
-        json.dumps(value, allow_nan=False)
-        is_deep = _is_deeper(value, _DEEPEST)
-    except RecursionError:
-        is_deep = True
-    if is_deep:
-        raise ValueError(f"it is nested more than {_DEEPEST} deep")
+    is_number = isinstance(value, (int, float))
+    if is_number and json.dumps(value) != text:
+        return text
     return value
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text. Raise ValueError if some readers of JSON would refuse it.
+
+    Refused are NaN, infinite numbers, an object with the same member twice, and deep nesting.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_unique_members)
+        # Raises ValueError for NaN and infinite numbers.
+        json.dumps(value, allow_nan=False)
+        is_too_deep = _is_deeper_than(value, _MAX_DEPTH)
+    except RecursionError:
+        is_too_deep = True
+    if is_too_deep:
+        raise ValueError(f"it is nested more than {_MAX_DEPTH} deep")
+    return value
+
+
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError("a member is given twice")
     return members
 
 
-def _is_deeper(value: Any, depth: int) -> bool:
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return depth == 0 or any(_is_deeper(member, depth - 1) for member in members)
+def _is_deeper_than(value: Any, depth: int) -> bool:
+    if depth == 0:
+        return True
+    members: Any = ()
+    if isinstance(value, dict):
+        members = value.values()
+    elif isinstance(value, list):
+        members = value
+    return any(_is_deeper_than(member, depth - 1) for member in members)
 
 
 def read_input(name: str, signals: Signals, *, allow_empty: bool = True) -> str:
-    """All of stdin (`-`) or of a file, as text, up to a limit."""
+    """Return the text of a file, or of stdin if the name is `-`."""
     if name == "-":
-        return read_stdin(signals, _STDIN_LIMIT_BYTES, allow_empty=allow_empty)
+        return read_stdin(signals, _MAX_INPUT_BYTES, allow_empty=allow_empty)
+    content = read_regular(Path(name).absolute(), _MAX_INPUT_BYTES)
     try:
-        return read_regular(Path(name).absolute(), _STDIN_LIMIT_BYTES).decode()
+        return content.decode()
     except UnicodeDecodeError:
-        raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", f"{name} is not UTF-8 text", name)) from None
+        problem = f"{name} is not UTF-8 text"
+        raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", problem, name)) from None

@@ -11,11 +11,11 @@ Run = tuple[Callable[[], object], Callable[[], object]]
 
 def ours(where: str, count: int, at_once: int = 1) -> Run:
     """As `task work` does it: what has ended is finished in the step that claims the next."""
-    from sampletool.state.opening import open_store
-    from sampletool.state.promises import Fence, NewTask
-    from tests.state.support.store_client import make_terms
+    from sampletool.state.connect import open_store
+    from sampletool.state.protocol import Fence, NewTask
+    from tests.state.support.store_client import make_policy
 
-    store = open_store(where, None, make_terms())
+    store = open_store(where, None, make_policy())
     store.counter_add("warm", 1)  # makes the tables, which the others make before they are timed
 
     def add() -> None:

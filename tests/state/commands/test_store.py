@@ -182,7 +182,11 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
         ("task claim", "--lease", {"type": "duration", "default": "60s"}),
         ("task claim", "--count", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1}),
         ("task list", "--limit", {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100}),
-        ("task list", "--status", {"type": "choice", "choices": ["free", "claimed", "expired", "done", "failed"]}),
+        (
+            "task list",
+            "--status",
+            {"type": "choice", "choices": ["free", "claimed", "expired", "done", "failed", "cancelled"]},
+        ),
         ("task add", "--from-file", {"type": "path"}),
         ("counter add", "--fence", {"type": "string", "metavar": "TASK:GENERATION"}),
     ],
@@ -288,7 +292,7 @@ def test_a_failed_task_is_tried_again_and_old_ones_are_removed(tool: Tool, works
     assert (
         tool("task", "retry", "a", "--dry-run").data
         == tool("task", "retry", "a").data
-        == {"id": "a", "effect": "updated"}
+        == {"id": "a", "retried": 1, "effect": "updated"}
     )
     assert tool("task", "clean", "--older-than", "0", "--status", "done,failed").data["removed"] == 0
     tool("task", "work", "mail", "--until-empty", "--", "true")
@@ -339,9 +343,9 @@ def test_doctor_does_not_say_that_a_store_is_there_before_it_is(tool: Tool, work
         (probe,) = [one for one in tool("doctor").data["probes"] if one["name"] == "store keeps what it acknowledges"]
         return dict(probe)
 
-    assert "not there yet" in kept()["detail"]
+    assert "does not exist yet" in kept()["detail"]
     tool("counter", "add", "hits")
-    assert "not there yet" not in kept()["detail"]
+    assert "does not exist yet" not in kept()["detail"]
 
     broken = tool("doctor", TOOL_STORE="sqlite:///proc/self/state.db")
     assert "store keeps what it acknowledges" in broken.error["context"]["failed"]
@@ -355,3 +359,36 @@ def test_doctor_finds_a_store_that_cannot_be_written(tool: Tool, workspace: Path
         ended = stepped.finish()
 
     assert Ran(ended.status, ended.stdout, ended.stderr).error["context"]["failed"] == ["store is reachable"]
+
+
+def test_a_task_is_cancelled_shown_and_counted(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y", "--id", "a", "--id", "b", "--max-attempts", "3")
+    tool("task", "claim", "mail")
+
+    finished = tool("task", "finish", "a:1", "--result", '{"sent": 3}')
+    cancelled = tool("task", "cancel", "b")
+
+    assert (finished.data["effect"], cancelled.data["effect"]) == ("updated", "updated")
+    shown = tool("task", "show", "a").data
+    assert (shown["task"]["status"], shown["result"], shown["max_attempts"]) == ("done", {"sent": 3}, 3)
+    assert tool("task", "cancel", "a").code == "TASK_ENDED"
+    (stats,) = tool("task", "stats").data["queues"]
+    assert (stats["queue"], stats["done"], stats["cancelled"], stats["free"]) == ("mail", 1, 1, 0)
+    assert [task["id"] for task in tool("task", "list", "--newest").data["tasks"]] == ["b", "a"]
+    assert "result:   {" in tool("task", "show", "a", "--format", "text").text
+
+
+def test_all_failed_tasks_of_a_queue_are_retried_by_one_command(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y")
+    worked = tool("task", "work", "mail", "--until-empty", "--max-attempts", "1", "--", "sh", "-c", "echo why; exit 3")
+    assert worked.code == "TASKS_FAILED"
+    (failed, _) = tool("task", "list", "mail", "--status", "failed").data["tasks"]
+    shown = tool("task", "show", failed["id"]).data
+    assert (shown["exit_codes"], shown["failure_tail"]) == ([3], "why\n")
+
+    forecast = tool("task", "retry", "--all", "mail", "--dry-run")
+    retried = tool("task", "retry", "--all", "mail")
+
+    assert (forecast.data["retried"], retried.data["retried"]) == (2, 2)
+    assert tool("task", "retry", "--all", "mail").data == {"retried": 0, "effect": "unchanged"}
+    assert tool("task", "retry").code == "VALIDATION_ERROR"

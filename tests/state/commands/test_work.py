@@ -149,12 +149,12 @@ def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path)
     assert (Path(ran.data["logs"]) / "a%2Fb.1.log").read_text() == "hello\n"
     tool("task", "add", "mail", "again")
     shown = tool("task", "work", "mail", "--until-empty", "--format", "text", "--", "echo")
-    assert b"What the commands wrote is in /" in shown.stdout
+    assert b"The output of the commands is in /" in shown.stdout
 
 
 def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
     worker = tool.start("task", "work", "mail", "--verbose", "--", "true")
-    wait_for_line(worker, "mail: nothing to do; waiting for tasks; --until-empty does not wait")
+    wait_for_line(worker, "mail: nothing to do. Waiting for new tasks")
     later = lines_until(worker, b"lock store state.db: asked for", times=2)
     ended(worker)
     assert b"nothing to do" not in b"".join(later)
@@ -163,7 +163,7 @@ def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspa
     tool("task", "add", "mail", "x", "--id", "a")
     tool("task", "claim", "mail", "--lease", "10m")
     worker = tool.start("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
-    wait_for_line(worker, "waiting for tasks that are claimed or delayed")
+    wait_for_line(worker, "Waiting for tasks that are claimed or delayed")
     tool("task", "release", "a:1")
     stdout, _ = worker.communicate(timeout=60)
     assert json.loads(stdout)["data"]["finished"] == 1
@@ -249,7 +249,7 @@ def test_a_failure_that_the_store_has_not_heard_of_is_told_on_the_way_out(tool: 
 
     with make_lock(workspace / ".tool" / ".state.db.lock").exclusively():
         (workspace / "go-x").touch()
-        wait_for_line(worker, "the store is away")
+        wait_for_line(worker, "the store is unreachable")
         worker.send_signal(signal.SIGTERM)
 
     data = ended(worker, is_told=True)
@@ -281,14 +281,14 @@ def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
     worker = tool.start(*work, "--", "sh", "-c", UNTIL_GO)
     wait_for_line(worker, "nothing to do")
     with outage(workspace):
-        wait_for_line(worker, "the store is away")
+        wait_for_line(worker, "the store is unreachable")
     tool("task", "add", "mail", "quick", "slow")
     pids = [wait_for_pid(workspace / f"pid-{body}") for body in ("quick", "slow")]
 
     with outage(workspace):
         (workspace / "go-quick").touch()
         wait_until(lambda: not is_alive(pids[0]))
-        wait_for_line(worker, "the store is away")
+        wait_for_line(worker, "the store is unreachable")
         assert is_alive(pids[1])
     (workspace / "go-slow").touch()
 

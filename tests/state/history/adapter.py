@@ -6,9 +6,9 @@ Each verb takes and returns plain JSON values, so that a log can hold them.
 from collections.abc import Callable
 
 from sampletool.kit.contract.expected import EXPECTED, to_tool_error
-from sampletool.state.opening import open_store
-from sampletool.state.promises import Fence, NewTask, Once
-from tests.state.support.store_client import make_terms
+from sampletool.state.connect import open_store
+from sampletool.state.protocol import Fence, NewTask, Once
+from tests.state.support.store_client import make_policy
 
 from .operation import Json
 
@@ -49,7 +49,7 @@ class StoreAdapter:
 
     def __init__(self, url: str) -> None:
         """Connect when the first verb is called."""
-        self._store = open_store(url, None, make_terms(patience=_PATIENCE_SECONDS))
+        self._store = open_store(url, None, make_policy(patience=_PATIENCE_SECONDS))
 
     def call(self, verb: str, target: str, arguments: dict[str, Json]) -> dict[str, Json]:
         """Call a verb and return its response. Raise Refused or NoResponse."""

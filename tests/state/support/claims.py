@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sampletool.state.promises import Claimed, Fence, Once
+from sampletool.state.protocol import Claimed, Fence, Once
 from sampletool.state.store import Store
 
 LONG = 3_600_000

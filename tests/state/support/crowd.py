@@ -10,9 +10,9 @@ import random
 import sys
 from importlib import import_module
 
-from sampletool.state.opening import open_store
+from sampletool.state.connect import open_store
 from tests.state import jobs
-from tests.state.support.store_client import Awaited, make_terms, run, tell
+from tests.state.support.store_client import Awaited, make_policy, run, tell
 
 _DRIVERS = {"sqlite": "sqlite", "postgres": "postgres", "valkey": "redis"}
 
@@ -41,7 +41,7 @@ def main(kind: str, job: str, count: str, args: str) -> None:
 def _be_one(waiting: int, job: str, number: int, args: str) -> None:
     status = 1
     try:
-        store = open_store(os.environ["TEST_STORE"], None, make_terms())
+        store = open_store(os.environ["TEST_STORE"], None, make_policy())
         tell("ready")
         os.read(waiting, 1)
         tell(json.dumps(run(getattr(jobs, job)(Awaited(store), number, *json.loads(args)))))

@@ -13,19 +13,19 @@ from typing import Any
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lock_record import describe_me
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.opening import open_store
+from sampletool.state.connect import open_store
+from sampletool.state.retry_policy import MIN_SERVER_SECONDS, RetryPolicy
 from sampletool.state.store import Store
-from sampletool.state.terms import ANSWER_SECONDS, Terms
 from tests.state import jobs
 
 
-def make_terms(
+def make_policy(
     *,
     patience: float = 10.0,
-    answer_seconds: float = ANSWER_SECONDS,
-    rehearse: bool = False,
+    min_server_seconds: float = MIN_SERVER_SECONDS,
+    dry_run: bool = False,
     warnings: list[str] | None = None,
-) -> Terms:
+) -> RetryPolicy:
     signals = Signals()
     me = describe_me("test", "test")
 
@@ -36,7 +36,14 @@ def make_terms(
         if warnings is not None:
             warnings.append(f"{code}: {message}")
 
-    return Terms(hold, signals, warn, patience, answer_seconds=answer_seconds, rehearse=rehearse)
+    return RetryPolicy(
+        hold_lock=hold,
+        signals=signals,
+        warn=warn,
+        requested_wait_seconds=patience,
+        min_server_seconds=min_server_seconds,
+        dry_run=dry_run,
+    )
 
 
 class Awaited:
@@ -67,7 +74,7 @@ def tell(line: str) -> None:
 
 
 def main(job: str, number: str, args: str) -> None:
-    store = open_store(os.environ["TEST_STORE"], None, make_terms())
+    store = open_store(os.environ["TEST_STORE"], None, make_policy())
     tell("ready")
     sys.stdin.buffer.read()
     tell(json.dumps(run(getattr(jobs, job)(Awaited(store), int(number), *json.loads(args)))))

@@ -16,12 +16,12 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 from sampletool.kit.testing.forked import fork_server, start_python
+from sampletool.state.connect import open_store
 from sampletool.state.memory import MemoryStore
-from sampletool.state.opening import open_store
+from sampletool.state.retry_policy import MIN_SERVER_SECONDS
 from sampletool.state.store import Store
-from sampletool.state.terms import ANSWER_SECONDS
 from tests.state import jobs
-from tests.state.support.store_client import make_terms
+from tests.state.support.store_client import make_policy
 from tests.state.support.waiting import state_of, wait_until_stopped
 
 STDERR = 2
@@ -38,9 +38,11 @@ class SharedBackend:
     opened: list[Store] = field(default_factory=list)
     clients: list["Client"] = field(default_factory=list)
 
-    def open(self, *, patience: float = 10.0, answer_seconds: float = ANSWER_SECONDS, rehearse: bool = False) -> Store:
-        terms = make_terms(patience=patience, answer_seconds=answer_seconds, rehearse=rehearse)
-        store = open_store(self.url, None, terms)
+    def open(
+        self, *, patience: float = 10.0, min_server_seconds: float = MIN_SERVER_SECONDS, dry_run: bool = False
+    ) -> Store:
+        policy = make_policy(patience=patience, min_server_seconds=min_server_seconds, dry_run=dry_run)
+        store = open_store(self.url, None, policy)
         self.opened.append(store)
         return store
 
@@ -129,7 +131,7 @@ class MemoryBackend:
         self._runner = asyncio.Runner()
         self._store = self._runner.run(_make_memory_store())
 
-    def open(self, *, patience: float = 10.0, rehearse: bool = False) -> Store:
+    def open(self, *, patience: float = 10.0, dry_run: bool = False) -> Store:
         return cast(Store, _Waiting(self._store, self._runner))
 
     def together(self, job: str, count: int, *args: Any) -> list[Any]:

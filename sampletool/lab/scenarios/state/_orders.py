@@ -24,7 +24,7 @@ BOOKED_ONCE = (
     Removal(
         "state/sql.py:SqlStore.write",
         says="not remembering the key",
-        pattern="_remember(db, write, answer)",
+        pattern="_remember(db, write, data)",
         instead="pass",
         breaks="one order was made, and 2 are booked",
     ),

@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from ....kit.contract.errors import KeyNotFound
 from ....kit.safety.signals import Signals
-from ....state.opening import open_store
+from ....state.connect import open_store
+from ....state.retry_policy import RetryPolicy
 from ....state.store import Store
-from ....state.terms import Terms
 from ...ours import PATIENT_WAIT_SECONDS, lock_named
 from ...scenario import STORE_VARIABLE, Removal, Step
 
@@ -32,7 +32,7 @@ def open_here(directory: Path | None = None) -> Store:
     def hold(path: Path, name: str, _recorded: bool) -> AbstractContextManager[Any]:
         return lock_named(name, signals, path).exclusively(PATIENT_WAIT_SECONDS)
 
-    terms = Terms(hold, signals, lambda code, message: None, PATIENT_WAIT_SECONDS)
+    terms = RetryPolicy(hold, signals, lambda code, message: None, PATIENT_WAIT_SECONDS)
     url = os.environ.get(STORE_VARIABLE)
     if url is None:
         return open_store(f"sqlite://{place}/state.db", None, terms)
@@ -104,9 +104,13 @@ class _Told:
 
 
 _TRANSACTION = """\
-with self._terms.hold(*self._lock, is_first), self._translated():
+with (
+    self._policy.hold_lock(self._lock_path, lock_name, is_first_write),
+    self._our_errors(),
+):
     db = self._open(to_write=True)
     with self._transaction(db):
+        self._read_version(db)
         return body(db)
 """
 
@@ -118,21 +122,21 @@ def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:
 
 def no_transaction(breaks: str) -> Removal:
     return Removal(
-        "state/sqlite.py:Sqlite.transact",
+        "state/sqlite.py:SqliteStore.transact",
         says="each statement by itself, with neither lock nor transaction",
         pattern=_TRANSACTION,
-        instead="with self._translated():\n    return body(self._open(to_write=True))",
+        instead="with self._our_errors():\n    return body(self._open(to_write=True))",
         breaks=breaks,
     )
 
 
 def with_reading_first(breaks: str) -> Removal:
     return Removal(
-        "state/sqlite.py:Sqlite.transact",
+        "state/sqlite.py:SqliteStore.transact",
         says="a transaction that begins with reading, and no lock in front of it",
         pattern=_TRANSACTION,
         instead="""\
-with self._translated():
+with self._our_errors():
     db = self._open(to_write=True)
     db.execute("BEGIN")
     answer = body(db)

@@ -8,7 +8,7 @@ By name: on PostgreSQL `SELECT ... FOR UPDATE SKIP LOCKED` inside the `UPDATE`, 
 
 from pathlib import Path
 
-from ....state.promises import NewTask
+from ....state.protocol import NewTask
 from ...scenario import Scenario, Way
 from ._one_job import do_it, invariant, look
 from ._stores import key, open_here, steps, store_in, transaction, unprotected, writes
@@ -78,7 +78,12 @@ scenario = Scenario(
     steps=(
         *steps("look: it is free", sql="SELECT", verb="state_get", after=("start",)),
         *writes("take it", verb="state_set"),
-        *steps("look again", sql="SELECT [*] FROM tool_state", verb="state_get", after=("take it",)),
+        *steps(
+            "look again",
+            sql="SELECT KEY, VALUE, VERSION, EXPIRES_AT FROM TOOL_STATE",
+            verb="state_get",
+            after=("take it",),
+        ),
     ),
     mechanisms=unprotected("the one job was done by A and B", "failed"),
     symbol="sampletool.state.sql_verbs:task_claim",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ....state.memory import MemoryStore
-from ....state.promises import NewTask
+from ....state.protocol import NewTask
 from ...scenario import Removal, Scenario, Step, Way
 from ._one_job import do_it, invariant, look
 

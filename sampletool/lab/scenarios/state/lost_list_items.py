@@ -8,7 +8,7 @@ one writes the list that it read earlier.
 from collections.abc import Iterator
 from pathlib import Path
 
-from ....state.promises import NewTask
+from ....state.protocol import NewTask
 from ...scenario import History, Removal, Scenario, Way
 from ._stores import key, no_transaction, open_here, steps, store_in, transaction, writes
 
@@ -90,15 +90,17 @@ scenario = Scenario(
     steps=(
         *steps("read", sql="SELECT", verb="state_get", after=("start",)),
         *writes("write", verb="state_set", after=("read",)),
-        *steps("look", sql="SELECT [*] FROM tool_state", verb="state_get", after=("write",)),
+        *steps(
+            "look", sql="SELECT KEY, VALUE, VERSION, EXPIRES_AT FROM TOOL_STATE", verb="state_get", after=("write",)
+        ),
         *writes("repair", verb="state_set", after=("look",)),
     ),
     mechanisms=(
         no_transaction("is on the list without the other"),
         Removal(
-            "state/sqlite.py:Sqlite.transact",
+            "state/sqlite.py:SqliteStore.transact",
             says="the lock, and no transaction under it",
-            pattern="with self._transaction(db):\n    return body(db)",
+            pattern="with self._transaction(db):\n    self._read_version(db)\n    return body(db)",
             instead="return body(db)",
             breaks="is on the list without the other",
         ),

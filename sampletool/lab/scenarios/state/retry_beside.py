@@ -5,7 +5,7 @@ booked" is asked for and set in two steps as well. What helps when the first try
 the question and the booking have to be one step, for both.
 """
 
-from ....state.promises import Once
+from ....state.protocol import Once
 from ...scenario import Scenario, Way
 from ._orders import BOOKED_ONCE, invariant, look
 from ._stores import has, key, open_here, prepare, steps, transaction, writes
@@ -60,7 +60,7 @@ scenario = Scenario(
         ),
     },
     steps=(
-        *steps("ask: not yet", sql="SELECT [*] FROM tool_state", verb="state_get"),
+        *steps("ask: not yet", sql="SELECT KEY, VALUE, VERSION, EXPIRES_AT FROM TOOL_STATE", verb="state_get"),
         *writes("write", verb="counter_add", after=("ask: not yet",)),
     ),
     mechanisms=BOOKED_ONCE,

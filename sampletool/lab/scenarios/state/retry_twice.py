@@ -7,7 +7,7 @@ to be recognised as such, by a name that the caller gave it. Remembering the nam
 import os
 from pathlib import Path
 
-from ....state.promises import Once
+from ....state.protocol import Once
 from ...scenario import Removal, Scenario, Step, Way
 from ._orders import BOOKED_ONCE, invariant, look
 from ._stores import has, key, open_here, prepare, steps, writes
@@ -87,31 +87,31 @@ scenario = Scenario(
             "state/sql.py:SqlStore.write",
             says="remembering the key in a commit of its own",
             pattern="""\
-def body(db: Session) -> tuple[Any, bool]:
+def body(db: Session) -> Reply:
     ...
     if write.key is not None:
-        _remember(db, write, answer)
-    return answer, False
+        _remember(db, write, data)
+    return Reply(data)
 
-return self.transact(body, may_repeat=write.may_repeat)
+return self.transact(body, write)
 """,
             instead="""\
-def body(db: Session) -> tuple[Any, bool]:
+def body(db: Session) -> Reply:
     ...
-    return answer, False
+    return Reply(data)
 
-answer = self.transact(body, may_repeat=write.may_repeat)
+reply = self.transact(body, write)
 if write.key is not None:
-    self.transact(lambda db: _remember(db, write, answer[0]), may_repeat=True)
-return answer
+    self.transact(lambda db: _remember(db, write, reply.data))
+return reply
 """,
             breaks="one order was made, and 2 are booked",
         ),
         Removal(
             "state/sql.py:SqlStore.write",
             says="not asking for the key",
-            pattern="db.rows(known, key=write.key) if write.key else []",
-            instead="[]",
+            pattern="remembered = _find_result(db, write)",
+            instead="remembered = None",
             breaks="one order was made, and 2 are booked",
         ),
     ),

@@ -98,7 +98,7 @@ scenario = Scenario(
         Step("write, commit", "sql", "counts.db", statement="UPDATE"),
     ),
     mechanisms=(with_reading_first("was refused at once"),),
-    symbol="sampletool.state.sqlite:Sqlite._transaction",
+    symbol="sampletool.state.sqlite:SqliteStore._transaction",
     still_broken_by="a framework that begins transactions by itself (Django has had `transaction_mode` since 5.1; "
     "Python's own `isolation_level` is `DEFERRED`), and a long read that keeps a checkpoint from ending.",
 )

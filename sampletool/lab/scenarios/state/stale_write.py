@@ -84,12 +84,12 @@ scenario = Scenario(
         ),
     },
     steps=(
-        *steps("read", sql="SELECT [*] FROM tool_state", verb="state_get"),
+        *steps("read", sql="SELECT KEY, VALUE, VERSION, EXPIRES_AT FROM TOOL_STATE", verb="state_get"),
         *writes("write", verb="state_set"),
     ),
     mechanisms=(
         Removal(
-            "state/sql_verbs.py:_versions",
+            "state/sql_verbs.py:_lock_value",
             says="not comparing the version",
             pattern="if_version is not None and if_version != version",
             instead="if_version is None and version < 0",

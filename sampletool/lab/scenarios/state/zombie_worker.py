@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ....state.promises import FREELY, Claimed, Fence, NewTask, Once
+from ....state.protocol import UNCONDITIONAL, Claimed, Fence, NewTask, Once
 from ...scenario import History, Removal, Scenario, Way
 from ._stores import key, open_here, steps, store_in, writes
 
@@ -41,7 +41,7 @@ def claim(worker: str) -> Claimed | None:
     return claimed[0] if claimed else None
 
 
-def write_result(worker: str, once: Once = FREELY) -> None:
+def write_result(worker: str, once: Once = UNCONDITIONAL) -> None:
     open_here().state_set(key("result"), worker, once=once)
 
 
@@ -114,40 +114,42 @@ scenario = Scenario(
         Removal(
             "state/store.py:Store._write",
             says="no fence, and no key that it implies",
-            pattern="key = once_key(once, verb, arguments[0])",
-            instead="once, key = (FREELY, None)",
+            pattern="key = remembered_key(once, verb, str(name))",
+            instead="once, key = (UNCONDITIONAL, None)",
             breaks="wrote its result while the item was B",
         ),
         Removal(
-            "state/sql_verbs.py:held",
+            "state/sql_verbs.py:lock_claim",
             says="not comparing the number of the claim",
-            pattern="actual != generation",
-            instead="actual < generation",
+            pattern="found.generation != claim.generation",
+            instead="found.generation < claim.generation",
             breaks="wrote its result while the item was B",
         ),
         Removal(
             "state/sql.py:SqlStore.write",
             says="looking at the claim before the transaction",
             pattern="""\
-def body(db: Session) -> tuple[Any, bool]:
+def body(db: Session) -> Reply:
     if write.key is not None:
-        db.be_alone_with(write.key)
-    if (fence := write.once.fence) is not None:
-        sql_verbs.held(db, *fence, "claimed")
+        db.lock_name(write.key)
+    remembered = _find_result(db, write)
+    is_own_write = remembered is not None and remembered.is_by_claim(write.once.fence)
+    if not (db.is_repetition and is_own_write):
+        sql_verbs.check_fence(db, write.once.fence)
     ...
 """,
             instead="""\
-if (fence := write.once.fence) is not None:
-    self.look(lambda db: sql_verbs.held(db, *fence, "claimed"))
+self.look(lambda db: sql_verbs.check_fence(db, write.once.fence))
 
-def body(db: Session) -> tuple[Any, bool]:
+def body(db: Session) -> Reply:
     if write.key is not None:
-        db.be_alone_with(write.key)
+        db.lock_name(write.key)
+    remembered = _find_result(db, write)
     ...
 """,
             breaks="wrote its result while the item was B",
         ),
     ),
-    symbol="sampletool.state.sql_verbs:held",
+    symbol="sampletool.state.sql_verbs:lock_claim",
     still_broken_by="an effect outside of the store, which cannot compare: a mail, a file, a printer.",
 )

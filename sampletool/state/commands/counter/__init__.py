@@ -1,5 +1,6 @@
-"""Numbers that many calls count up together.
+"""Counters that many commands can change at the same time.
 
-A hundred calls that add one leave a hundred. They lie in the store: a file of the workspace, outside one a file of
-yours, or the server that --store or TOOL_STORE names.
+If a hundred commands add 1, the counter grows by 100. Counters are in the store: by default a file
+of the workspace, or a file of yours outside of a workspace. To use a server, pass --store or set
+TOOL_STORE.
 """

@@ -1,4 +1,4 @@
-"""Add to a counter, and get the value that this call made."""
+"""Add to a counter, and show the value that this command produced."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 from ....kit.global_options import DryRunOption
 from ...errors import CounterRange
-from ...promises import Once
+from ...protocol import Once
 from .. import _store
 
 spec = _store.changes(
@@ -21,7 +21,13 @@ spec = _store.changes(
 def command(
     ctx: typer.Context,
     name: _store.NameArgument,
-    amount: Annotated[int, typer.Argument(metavar="[AMOUNT]", help="Write `--` before a negative one.")] = 1,
+    amount: Annotated[
+        int,
+        typer.Argument(
+            metavar="[AMOUNT]",
+            help="The number to add. Write `--` before a negative number.",
+        ),
+    ] = 1,
     idempotency_key: _store.KeyOption = None,
     fence: _store.FenceOption = None,
     store: _store.StoreOption = None,
@@ -29,7 +35,13 @@ def command(
 ) -> _store.Counter:
     """Add to a counter.
 
-    No addition is lost, and the answer is the value that this one made.
+    No addition is lost. The output is the value that this command has produced.
     """
-    counted = _store.opened(ctx, store).counter_add(name, amount, Once(idempotency_key, fence))
-    return _store.Counter(name, counted.value, counted.effect, counted.replayed)
+    once = Once(idempotency_key, fence)
+    counted = _store.connect(ctx, store).counter_add(name, amount, once)
+    return _store.Counter(
+        name=name,
+        value=counted.value,
+        effect=counted.effect,
+        replayed=counted.replayed,
+    )

@@ -1,4 +1,4 @@
-"""The value of one counter."""
+"""Show the value of a counter."""
 
 import typer
 
@@ -9,7 +9,11 @@ spec = _store.reads("counter get builds")
 
 
 def command(
-    ctx: typer.Context, name: _store.NameArgument, store: _store.StoreOption = None, raw: RawOption = False
+    ctx: typer.Context,
+    name: _store.NameArgument,
+    store: _store.StoreOption = None,
+    raw: RawOption = False,
 ) -> _store.Counter:
     """Show the value of a counter."""
-    return _store.Counter(name, _store.opened(ctx, store).counter_get(name))
+    value = _store.connect(ctx, store).counter_get(name)
+    return _store.Counter(name, value)

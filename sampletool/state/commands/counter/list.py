@@ -1,6 +1,6 @@
-"""Every counter, a page at a time."""
+"""List the counters, one page at a time."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import typer
 
@@ -11,20 +11,37 @@ from .. import _store
 spec = _store.reads("counter list")
 
 
-class Counters(NamedTuple):
+@dataclass(frozen=True)
+class Counters:
+    """One page of counters."""
+
     counters: list[_store.Counter]
     next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
-        rows = [(counter.name, str(counter.value)) for counter in self.counters]
-        return [header_row("counter", "value"), *rows] if rows else ["No counters."]
+        """Return a table."""
+        if not self.counters:
+            return ["No counters."]
+        lines: list[Line] = [header_row("counter", "value")]
+        for counter in self.counters:
+            lines.append((counter.name, str(counter.value)))
+        return lines
+
+
+def _name(counter: tuple[str, int]) -> str:
+    name, _value = counter
+    return name
 
 
 def command(
-    ctx: typer.Context, after: AfterOption = None, limit: LimitOption = 100, store: _store.StoreOption = None
+    ctx: typer.Context,
+    after: AfterOption = None,
+    limit: LimitOption = 100,
+    store: _store.StoreOption = None,
 ) -> Counters:
-    """List the counters by name."""
-    found = _store.opened(ctx, store).counter_list(after or "", limit + 1)
-    page = first_page(found, limit, lambda row: row[0])
+    """List the counters, sorted by name."""
+    # One more than the page has: it shows whether there is another page.
+    found = _store.connect(ctx, store).counter_list(after or "", limit + 1)
+    page = first_page(found, limit, _name)
     counters = [_store.Counter(name, value) for name, value in page.rows]
     return Counters(counters, page.next_cursor)

@@ -1,5 +1,6 @@
-"""Values with versions that many calls share.
+"""Values with versions that many commands can change at the same time.
 
-Change one only if it is still what you read. They lie in the store: a file of the workspace, outside one a file of
-yours, or the server that --store or TOOL_STORE names.
+A command can change a value only if it is still the one that it has read. Values are in the store:
+by default a file of the workspace, or a file of yours outside of a workspace. To use a server, pass
+--store or set TOOL_STORE.
 """

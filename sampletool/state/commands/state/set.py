@@ -1,12 +1,13 @@
-"""Set a value: always, only over the version you read, or only if there is none."""
+"""Set a value: always, only over the version that was read, or only if there is none."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ....kit.contract.errors import VersionConflict
+from ....kit.contract.errors import KeyNotFound, VersionConflict
 from ....kit.global_options import AllowEmptyOption, DryRunOption
-from ...promises import Once
+from ...protocol import Once, Written
+from ...store import Store
 from .. import _store
 from .._values import parse_value, read_input
 
@@ -16,17 +17,38 @@ spec = _store.changes(
     "state set leader agent-1 --if-version 0 --expires 60s",
     errors=(VersionConflict,),
     idempotent=False,
-    destroys="The value that the key had; with --if-version only one that you have read.",
+    destroys="The value that the key had. With --if-version, only one that you have read.",
 )
+
+
+def _first_value(opened: Store, key: str, written: Written) -> Any:
+    """Return the value of an earlier write that was replayed: it can differ from this command's.
+
+    Return None if it has been replaced or removed since.
+    """
+    try:
+        found = opened.state_get(key)
+    except KeyNotFound:
+        return None
+    return found.value if found.version == written.version else None
 
 
 def command(
     ctx: typer.Context,
     key: _store.ValueKeyArgument,
-    value: Annotated[str, typer.Argument(metavar="VALUE", help="JSON, else text; `-` reads it from stdin.")],
+    value: Annotated[
+        str,
+        typer.Argument(metavar="VALUE", help="JSON, or else text. `-` reads it from stdin."),
+    ],
     if_version: _store.IfVersionOption = None,
-    expires: Annotated[int | None, _store.duration("Expires after this long.")] = None,
-    as_text: Annotated[bool, typer.Option("--string", help="Take the value as text.")] = False,
+    expires: Annotated[
+        int | None,
+        _store.duration_option("Remove the value after this long."),
+    ] = None,
+    as_text: Annotated[
+        bool,
+        typer.Option("--string", help="Store VALUE as text, even if it is JSON."),
+    ] = False,
     allow_empty: AllowEmptyOption = False,
     idempotency_key: _store.KeyOption = None,
     fence: _store.FenceOption = None,
@@ -35,11 +57,26 @@ def command(
 ) -> _store.ValueChanged:
     """Set a value.
 
-    With --if-version nobody's change is overwritten unseen.
+    To avoid overwriting a change that you have not seen, pass the version that you have read with
+    --if-version.
     """
     if value == "-":
-        value = read_input("-", ctx.obj.signals, allow_empty=allow_empty).removesuffix("\n")
-    parsed = value if as_text else parse_value(value, ctx.obj)
-    once = Once(idempotency_key, fence)
-    written = _store.opened(ctx, store).state_set(key, parsed, if_version=if_version, expires_ms=expires, once=once)
-    return _store.ValueChanged(key, written.version, written.effect, parsed, written.replayed)
+        text = read_input("-", ctx.obj.signals, allow_empty=allow_empty).removesuffix("\n")
+    else:
+        text = value
+    parsed = text if as_text else parse_value(text, ctx.obj)
+    opened = _store.connect(ctx, store)
+    written = opened.state_set(
+        key,
+        parsed,
+        if_version=if_version,
+        expires_ms=expires,
+        once=Once(idempotency_key, fence),
+    )
+    return _store.ValueChanged(
+        key=key,
+        version=written.version,
+        effect=written.effect,
+        value=_first_value(opened, key, written) if written.replayed else parsed,
+        replayed=written.replayed,
+    )

@@ -4,7 +4,7 @@ import typer
 
 from ....kit.contract.errors import VersionConflict
 from ....kit.global_options import DryRunOption
-from ...promises import Once
+from ...protocol import Once
 from .. import _store
 
 spec = _store.changes(
@@ -27,8 +27,13 @@ def command(
 ) -> _store.ValueChanged:
     """Remove a value.
 
-    Its version is never used again.
+    Its versions are never used again, not even if the key gets a new value.
     """
     once = Once(idempotency_key, fence)
-    written = _store.opened(ctx, store).state_unset(key, if_version=if_version, once=once)
-    return _store.ValueChanged(key, written.version, written.effect, replayed=written.replayed)
+    written = _store.connect(ctx, store).state_unset(key, if_version=if_version, once=once)
+    return _store.ValueChanged(
+        key=key,
+        version=written.version,
+        effect=written.effect,
+        replayed=written.replayed,
+    )

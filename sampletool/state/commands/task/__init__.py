@@ -1,5 +1,6 @@
-"""Queues of work that many calls share.
+"""Queues of tasks that many workers share.
 
-Each task is held by one at a time, finished once, and not lost when its holder dies. Tasks lie in the store: a file
-of the workspace, outside one a file of yours, or the server that --store or TOOL_STORE names.
+A task is held by one worker at a time, is finished once, and is not lost if its worker dies. Tasks
+are in the store: by default a file of the workspace, or a file of yours outside of a workspace. To
+use a server, pass --store or set TOOL_STORE.
 """

@@ -1,7 +1,7 @@
 """Add tasks to a queue: all of them, or none."""
 
-from itertools import zip_longest
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
@@ -10,7 +10,7 @@ from ....kit.contract.errors import InvalidValues, Mistake
 from ....kit.contract.response import Effect
 from ....kit.global_options import DryRunOption
 from ...errors import TaskConflict
-from ...promises import NewTask, Once
+from ...protocol import Added, NewTask, Once
 from .. import _store
 from .._values import parse_json, parse_value, read_input
 
@@ -23,84 +23,159 @@ spec = _store.changes(
     prints_value=True,
 )
 
+_MAX_MISTAKES = 20
+"""How many wrong tasks are reported. A file can have thousands of them."""
 
-class Task(NamedTuple):
+_MAX_SHOWN_CHARACTERS = 80
+
+
+@dataclass(frozen=True)
+class AddedTask:
+    """What happened to one task."""
+
     effect: Effect
     id: str | None = None
-    """In a forecast none, if it will get one of its own."""
+    """The id. None in a forecast, if the task would get a random one."""
 
 
-class Added(NamedTuple):
+@dataclass(frozen=True)
+class AddedTasks:
+    """What happened to the tasks, in the order in which they were given."""
+
     queue: str
-    tasks: list[Task]
+    tasks: list[AddedTask]
     effect: Effect
     replayed: bool = False
 
     def lines(self) -> list[str]:
-        return [f"{task.id or 'a new id'}: {task.effect}" for task in self.tasks]
+        """Return a line for each task."""
+        lines = []
+        for task in self.tasks:
+            name = "a new id" if task.id is None else task.id
+            lines.append(f"{name}: {task.effect}")
+        return lines
 
 
-def read_tasks(words: list[str], ids: list[str], file: str | None, context: Context) -> list[NewTask]:
-    """Bodies from the command line, each with its --id if there are any; behind them those of the file. All that is
-    no task is in one answer."""
-    if ids and len(ids) != len(words):
-        problem = f"{len(ids)} --id for {len(words)} bodies: give one for each, or none"
+def read_tasks(
+    bodies: list[str],
+    ids: list[str],
+    file: str | None,
+    context: Context,
+) -> list[NewTask]:
+    """Return the tasks of the command line, and then those of the file.
+
+    Each body on the command line has an id, if there are any. Raise InvalidValues with all
+    mistakes.
+    """
+    if ids and len(ids) != len(bodies):
+        problem = f"{len(ids)} ids for {len(bodies)} bodies: pass --id for each body, or not at all"
         raise InvalidValues(Mistake("--id", "INVALID_VALUE", problem))
-    tasks, mistakes = [], []
-    for word, task in zip_longest(words, ids):
+    if not bodies and file is None:
+        problem = "there is nothing to add. Give a body, or pass --from-file"
+        raise InvalidValues(Mistake("BODY", "MISSING", problem))
+    tasks: list[NewTask] = []
+    mistakes: list[Mistake] = []
+    given_ids: list[str] | list[None] = ids if ids else [None] * len(bodies)
+    for body, task_id in zip(bodies, given_ids, strict=True):
         try:
-            tasks.append(NewTask(parse_value(word, context), task))
+            tasks.append(NewTask(parse_value(body, context), task_id))
         except InvalidValues as error:
             mistakes += error.mistakes
-    lines = [] if file is None else read_input(file, context.signals).split("\n")
-    for number, line in enumerate(lines, 1):
-        try:
-            tasks += [_read_line(line)] if line.strip() else []
-        except ValueError as error:
-            mistakes.append(Mistake("--from-file", "INVALID_VALUE", f"line {number} of {file}: {error}", line[:80]))
-    if not words and file is None:
-        mistakes.append(Mistake("BODY", "MISSING", "there is nothing to add; give bodies, or --from-file"))
+    if file is not None:
+        content = read_input(file, context.signals)
+        tasks_of_file, mistakes_of_file = _parse_lines(content, file)
+        tasks += tasks_of_file
+        mistakes += mistakes_of_file
     if mistakes:
-        raise InvalidValues(*mistakes[:20])
+        raise InvalidValues(*mistakes[:_MAX_MISTAKES])
     return tasks
 
 
-def _read_line(line: str) -> NewTask:
+def _parse_lines(content: str, file: str) -> tuple[list[NewTask], list[Mistake]]:
+    """Return the tasks of a file, and the mistakes in it. Empty lines are skipped."""
+    tasks = []
+    mistakes = []
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            tasks.append(_parse_line(line))
+        except ValueError as error:
+            problem = f"line {number} of {file}: {error}"
+            shown = line[:_MAX_SHOWN_CHARACTERS]
+            mistakes.append(Mistake("--from-file", "INVALID_VALUE", problem, shown))
+    return tasks, mistakes
+
+
+def _parse_line(line: str) -> NewTask:
+    """Return the task of one line of a file. Raise ValueError if it is not one."""
     fields = parse_json(line)
-    members = fields.keys() if isinstance(fields, dict) else ()
-    if not {"body"} <= set(members) <= {"body", "id"} or not isinstance(fields.get("id", ""), str):
+    is_task = isinstance(fields, dict) and "body" in fields and fields.keys() <= {"body", "id"}
+    if not is_task or not isinstance(fields.get("id", ""), str):
         raise ValueError('it is not {"body": any JSON, "id": optional text}')
     return NewTask(**fields)
+
+
+def _show(added: Added, tasks: list[NewTask], *, is_forecast: bool) -> list[AddedTask]:
+    """Return what happened to each task. A forecast does not show random ids: they will differ."""
+    if added.replayed:
+        # These are the tasks of the earlier command, which can be others.
+        return [AddedTask(effect=effect, id=task_id) for task_id, effect in added.effects]
+    shown = []
+    for task, (task_id, effect) in zip(tasks, added.effects, strict=True):
+        shown_id = task.id if is_forecast else task_id
+        shown.append(AddedTask(effect=effect, id=shown_id))
+    return shown
 
 
 def command(
     ctx: typer.Context,
     queue: _store.QueueArgument,
     bodies: Annotated[
-        list[str] | None, typer.Argument(metavar="[BODY...]", help="What is to be done: JSON, else text.")
+        list[str] | None,
+        typer.Argument(metavar="[BODY...]", help="What has to be done: JSON, or else text."),
     ] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option("--id", metavar="ID", callback=_store.NAME, help="One for each body; again it changes nothing."),
+        typer.Option(
+            "--id",
+            metavar="ID",
+            callback=_store.CHECK_NAME,
+            help="Give the task this id. Repeat the option for each body.",
+        ),
     ] = None,
     from_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help='One {"body": …, "id": …} in each line; `-` is stdin.')
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help='Read tasks from FILE, one {"body": …, "id": …} per line. `-` is stdin.',
+        ),
     ] = None,
     delay: _store.DelayOption = "0",  # type: ignore[assignment]
+    max_attempts: _store.NewMaxAttemptsOption = None,
     idempotency_key: _store.KeyOption = None,
     fence: _store.FenceOption = None,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
-) -> Added:
-    """Add tasks to a queue, all of them or none.
+) -> AddedTasks:
+    """Add tasks to a queue: all of them, or none.
 
-    A known id with the same body is left as it is.
+    If there is a task with the same id, queue and body, it stays as it is.
     """
     tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj)
     once = Once(idempotency_key, fence)
-    added = _store.opened(ctx, store).task_add(queue, tasks, once, delay_ms=delay)
-    is_forecast = dry_run and not added.replayed
-    answers = zip(tasks, added.effects, strict=True)
-    shown = [Task(effect, new.id if is_forecast else task) for new, (task, effect) in answers]
-    effect: Effect = "created" if any(task.effect == "created" for task in shown) else "unchanged"
-    return Added(queue, shown, effect, added.replayed)
+    added = _store.connect(ctx, store).task_add(
+        queue,
+        tasks,
+        once,
+        delay_ms=delay,
+        max_attempts=max_attempts,
+    )
+    shown = _show(added, tasks, is_forecast=dry_run)
+    has_created = any(task.effect == "created" for task in shown)
+    return AddedTasks(
+        queue=queue,
+        tasks=shown,
+        effect="created" if has_created else "unchanged",
+        replayed=added.replayed,
+    )

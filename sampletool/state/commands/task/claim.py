@@ -1,12 +1,13 @@
-"""Claim the oldest tasks of a queue, for as long as a lease lasts."""
+"""Claim the oldest tasks of a queue for a limited time."""
 
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
 from ....kit.contract.response import Effect, value_text
 from ....kit.global_options import DryRunOption
-from ...promises import Claimed, Once
+from ...protocol import Claimed, Once
 from .. import _store
 
 spec = _store.changes(
@@ -18,43 +19,64 @@ spec = _store.changes(
 )
 
 
-class Claim(NamedTuple):
+@dataclass(frozen=True)
+class ClaimedTasks:
+    """The tasks that were claimed."""
+
     queue: str
     tasks: list[Claimed]
     effect: Effect
     replayed: bool = False
 
     def lines(self) -> list[str]:
-        lines = [
-            f"{one.id}:{one.generation}  {value_text(one.body)}  (until {one.lease_expires_at})" for one in self.tasks
-        ]
-        return lines or [f"Nothing to claim in {self.queue}."]
+        """Return a line with the claim, the body and the lease of each task."""
+        if not self.tasks:
+            return [f"Nothing to claim in {self.queue}."]
+        lines = []
+        for task in self.tasks:
+            claim = f"{task.id}:{task.generation}"
+            lines.append(f"{claim}  {value_text(task.body)}  (until {task.lease_expires_at})")
+        return lines
 
 
 def command(
     ctx: typer.Context,
     queue: _store.QueueArgument,
-    count: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="How many at most.")] = 1,
+    count: Annotated[
+        int,
+        typer.Option(min=1, max=1000, metavar="N", help="Claim at most N tasks."),
+    ] = 1,
     lease: _store.LeaseOption = "60s",  # type: ignore[assignment]
     worker: Annotated[
-        str | None, typer.Option(metavar="NAME", callback=_store.NAME, help="Who claims.  [default: the session id]")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            callback=_store.CHECK_NAME,
+            help="Claim under this name.  [default: the session id]",
+        ),
     ] = None,
     max_attempts: _store.MaxAttemptsOption = 0,
     idempotency_key: _store.KeyOption = None,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
-) -> Claim:
+) -> ClaimedTasks:
     """Claim the oldest tasks of a queue.
 
-    Those that are free or past their lease; an empty list if there are none.
+    These are tasks that are free, or whose lease has expired. If there are none, the list is empty.
     """
-    claim = _store.opened(ctx, store).task_claim(
+    is_named = worker is not None
+    claim = _store.connect(ctx, store).task_claim(
         queue,
-        worker or ctx.obj.session_id,
+        ctx.obj.session_id if worker is None else worker,
         lease_ms=lease,
         count=count,
         max_attempts=max_attempts,
         once=Once(idempotency_key),
-        is_named=worker is not None,
+        is_named=is_named,
     )
-    return Claim(queue, claim.tasks, "updated" if claim.tasks else "unchanged", claim.replayed)
+    return ClaimedTasks(
+        queue=queue,
+        tasks=claim.tasks,
+        effect="updated" if claim.tasks else "unchanged",
+        replayed=claim.replayed,
+    )

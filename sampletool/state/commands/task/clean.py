@@ -1,6 +1,7 @@
 """Remove tasks that ended long ago."""
 
-from typing import Annotated, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,29 +16,41 @@ spec = _store.changes(
 )
 
 
-class Cleaned(NamedTuple):
+@dataclass(frozen=True)
+class Cleaned:
+    """How many tasks were removed."""
+
     removed: int
     effect: Effect
 
     def lines(self) -> list[str]:
+        """Return the number."""
         return [f"{self.removed} removed"]
 
 
 def command(
     ctx: typer.Context,
-    older_than: Annotated[int, _store.duration("How long ago they ended.")],
-    status: Annotated[Literal["done", "failed", "done,failed"], typer.Option(help="How they ended.")] = "done",
+    older_than: Annotated[
+        int,
+        _store.duration_option("Remove tasks that ended at least this long ago."),
+    ],
+    status: Annotated[
+        Literal["done", "failed", "cancelled", "done,failed"],
+        typer.Option(help="Remove tasks with this status."),
+    ] = "done",
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Cleaned:
     """Remove tasks that ended long ago.
 
-    In steps of a few hundred, so that nobody waits long. From then on their ids are as good as new.
+    The ids of removed tasks can be used again. Tasks are removed in steps of a few hundred, so that
+    other commands do not have to wait.
     """
-    opened, statuses = _store.opened(ctx, store), status.split(",")
-    removed, after = opened.task_clean(older_than, statuses)
-    while after:
+    opened = _store.connect(ctx, store)
+    statuses = status.split(",")
+    removed, position = opened.task_clean(older_than, statuses)
+    while position > 0:
         ctx.obj.signals.check()
-        some, after = opened.task_clean(older_than, statuses, after)
-        removed += some
+        removed_now, position = opened.task_clean(older_than, statuses, position)
+        removed += removed_now
     return Cleaned(removed, "deleted" if removed else "unchanged")

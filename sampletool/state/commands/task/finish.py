@@ -1,18 +1,38 @@
 """Finish a claimed task."""
 
+from typing import Annotated
+
 import typer
 
 from ....kit.global_options import DryRunOption
 from .. import _store
+from .._values import parse_value
 
-spec = _store.changes("task finish ann:1", before=_store.A_CLAIM)
+spec = _store.changes(
+    "task finish ann:1",
+    """task finish bob:1 --result '{"sent": 3}'""",
+    before=("task add mail 'to: ann' 'to: bob' --id ann --id bob", "task claim mail --count 2"),
+)
 
 
 def command(
-    ctx: typer.Context, claim: _store.ClaimArgument, store: _store.StoreOption = None, dry_run: DryRunOption = False
+    ctx: typer.Context,
+    claim: _store.ClaimArgument,
+    result: Annotated[
+        str | None,
+        typer.Option(metavar="VALUE", help="Store this result: JSON, or else text."),
+    ] = None,
+    store: _store.StoreOption = None,
+    dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
     """Mark a claimed task as done.
 
-    Refused if another worker has claimed it since. Doing it twice changes nothing.
+    The command fails if another worker has claimed the task since. Finishing a claim twice changes
+    nothing. `task show` prints the result.
     """
-    return _store.TaskChanged(claim.task, _store.opened(ctx, store).task_finish(*claim), claim.generation)
+    effect = _store.connect(ctx, store).task_finish(
+        claim.task,
+        claim.generation,
+        result=None if result is None else parse_value(result, ctx.obj),
+    )
+    return _store.TaskChanged(claim.task, effect, claim.generation)

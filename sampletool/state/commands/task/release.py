@@ -5,7 +5,7 @@ import typer
 from ....kit.global_options import DryRunOption
 from .. import _store
 
-spec = _store.changes("task release ann:1 --delay 30s", before=_store.A_CLAIM)
+spec = _store.changes("task release ann:1 --delay 30s", before=_store.PREPARE_A_CLAIM)
 
 
 def command(
@@ -15,9 +15,10 @@ def command(
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
-    """Give a claimed task back, unfinished.
+    """Give a claimed task back without finishing it.
 
-    Then anybody may claim it; after its last allowed attempt it is failed instead.
+    Any worker can then claim it. After its last attempt, the task fails instead.
     """
-    effect = _store.opened(ctx, store).task_release(*claim, delay_ms=delay)
+    opened = _store.connect(ctx, store)
+    effect = opened.task_release(claim.task, claim.generation, delay_ms=delay)
     return _store.TaskChanged(claim.task, effect, claim.generation)

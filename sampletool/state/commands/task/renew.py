@@ -1,11 +1,15 @@
-"""Make a claim last longer."""
+"""Extend the lease of a claim."""
 
 import typer
 
 from ....kit.global_options import DryRunOption
 from .. import _store
 
-spec = _store.changes("task renew ann:1 --lease 5m", before=_store.A_CLAIM, idempotent=False)
+spec = _store.changes(
+    "task renew ann:1 --lease 5m",
+    before=_store.PREPARE_A_CLAIM,
+    idempotent=False,
+)
 
 
 def command(
@@ -15,9 +19,15 @@ def command(
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
-    """Make a claim last longer, from now.
+    """Extend the lease of a claim, counted from now.
 
-    Refused once it is over, even if nobody else has claimed the task.
+    The command fails if the lease has expired, even if no other worker has claimed the task.
     """
-    ends = _store.opened(ctx, store).task_renew(*claim, lease_ms=lease)
-    return _store.TaskChanged(claim.task, "updated", claim.generation, ends)
+    opened = _store.connect(ctx, store)
+    expires_at = opened.task_renew(claim.task, claim.generation, lease_ms=lease)
+    return _store.TaskChanged(
+        id=claim.task,
+        effect="updated",
+        generation=claim.generation,
+        lease_expires_at=expires_at,
+    )

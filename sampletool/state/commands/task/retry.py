@@ -1,23 +1,89 @@
-"""Make a failed task free again."""
+"""Make failed tasks free again."""
+
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
+from ....kit.contract.errors import InvalidValues, Mistake
+from ....kit.contract.response import Effect
 from ....kit.global_options import DryRunOption
 from ...errors import TaskNotFailed
+from ...store import Store
 from .. import _store
 
 spec = _store.changes(
     "task retry ann",
+    "task retry --all mail",
     errors=(TaskNotFailed,),
-    before=("task add mail 'to: ann' --id ann", "task claim mail --max-attempts 1", "task release ann:1"),
+    before=(
+        "task add mail 'to: ann' --id ann",
+        "task claim mail --max-attempts 1",
+        "task release ann:1",
+    ),
 )
+
+_TASKS_AT_ONCE = 500
+"""How many tasks one step frees. More would keep other commands waiting."""
+
+
+@dataclass(frozen=True)
+class Retried:
+    """How many tasks are tried again."""
+
+    retried: int
+    effect: Effect
+    id: str | None = None
+    """The id of the task. None if the command was about all tasks of a queue."""
+
+    def lines(self) -> list[str]:
+        """Return the number."""
+        return [f"{self.retried} free again"]
 
 
 def command(
-    ctx: typer.Context, task: _store.TaskIdArgument, store: _store.StoreOption = None, dry_run: DryRunOption = False
-) -> _store.TaskChanged:
-    """Make a failed task free again.
+    ctx: typer.Context,
+    task: Annotated[
+        str | None,
+        typer.Argument(metavar="[TASK]", callback=_store.CHECK_NAME, help="The id of the task."),
+    ] = None,
+    all_of: Annotated[
+        str | None,
+        typer.Option(
+            "--all",
+            metavar="QUEUE",
+            callback=_store.CHECK_NAME,
+            help="Free all failed tasks of QUEUE.",
+        ),
+    ] = None,
+    store: _store.StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> Retried:
+    """Make a failed task, or all failed tasks of a queue, free again.
 
-    With all its attempts, and in its old place in the queue.
+    They get all of their attempts back, and keep their places in the queue.
     """
-    return _store.TaskChanged(task, _store.opened(ctx, store).task_retry(task))
+    if (task is None) == (all_of is None):
+        problem = "give the id of one task, or pass --all QUEUE"
+        raise InvalidValues(Mistake("TASK", "INVALID_VALUE", problem))
+    opened = _store.connect(ctx, store)
+    if task is not None:
+        effect = opened.task_retry(task)
+        return Retried(1 if effect == "updated" else 0, effect, task)
+    retried = _retry_all(ctx, opened, str(all_of), dry_run=dry_run)
+    return Retried(retried, "updated" if retried else "unchanged")
+
+
+def _retry_all(ctx: typer.Context, opened: Store, queue: str, *, dry_run: bool) -> int:
+    """Free all failed tasks of a queue, in steps. Return how many there were."""
+    if dry_run:
+        # A step that changes nothing would find the same tasks again and again.
+        (stats,) = opened.task_stats(queue)
+        return stats.failed
+    retried = 0
+    while True:
+        ctx.obj.signals.check()
+        freed = opened.task_retry_all(queue, _TASKS_AT_ONCE)
+        retried += freed
+        if freed == 0:
+            return retried

@@ -1,18 +1,19 @@
-"""Run a command for every task of a queue: claim, keep the lease, finish or give back."""
+"""Run a command for each task of a queue."""
 
 import shutil
 from typing import Annotated
 
 import typer
 
+from ....kit.context import Context
 from ....kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
 from ....kit.contract.expected import EXPECTED, to_tool_error
 from ....kit.global_options import DryRunOption
+from ...connect import connect_for_command
 from ...errors import TasksFailed
-from ...opening import store_of
-from ...values import check
-from ...worked import Worked
-from ...worker import Worker
+from ...report import WorkReport
+from ...values import check_arguments
+from ...worker import Worker, WorkOptions
 from .. import _store
 
 spec = _store.changes(
@@ -24,9 +25,11 @@ spec = _store.changes(
     runs_what_it_is_given=True,
 )._replace(locks=("session", "workers", "store"))
 
+_MIN_LEASE_MS = 1000
 
-def work(worker: Worker, *, until_empty: bool) -> Worked:
-    """Until the queue is settled, or for ever: then a signal or --timeout ends it."""
+
+def work(worker: Worker, *, until_empty: bool) -> WorkReport:
+    """Work until no tasks are left, or until a signal or --timeout, and return what was done."""
     try:
         with worker.children:
             try:
@@ -35,58 +38,98 @@ def work(worker: Worker, *, until_empty: bool) -> Worked:
                 worker.prepare_to_leave()
     except EXPECTED as error:
         worker.give_all_back()
-        raise to_tool_error(error).with_data(worker.sum_up(None)) from error
-    result = worker.sum_up(0)
+        raise to_tool_error(error).with_data(worker.report(left=None)) from error
+    report = worker.report(left=0)
     if worker.last_tries:
-        raise TasksFailed(count=len(worker.last_tries), failed=sorted(worker.last_tries), data=result)
-    return result
+        failed_tasks = sorted(worker.last_tries)
+        raise TasksFailed(count=len(failed_tasks), failed=failed_tasks, data=report)
+    return report
 
 
 def _work_on(worker: Worker, *, until_empty: bool) -> None:
-    has_said = False
+    """Take turns. Return when no tasks are left if `until_empty`, and never otherwise."""
+    has_said_that_it_waits = False
     while True:
         worker.turn()
-        if not worker.running and not worker.unreported:
-            with worker.patiently():
-                if until_empty and worker.store.task_left(worker.queue, 1) == 0:
-                    return
-            if not has_said:
-                awaited = "tasks that are claimed or delayed" if until_empty else "tasks; --until-empty does not wait"
-                worker.context.progress(f"{worker.queue}: nothing to do; waiting for {awaited} (Ctrl-C ends it)")
-                has_said = True
+        if worker.is_idle:
+            if until_empty:
+                with worker.tolerate_outage():
+                    if not worker.has_tasks_left():
+                        return
+            if not has_said_that_it_waits:
+                worker.context.progress(_waiting_notice(worker, until_empty))
+                has_said_that_it_waits = True
         worker.wait()
+
+
+def _waiting_notice(worker: Worker, until_empty: bool) -> str:
+    if until_empty:
+        awaited = "for tasks that are claimed or delayed"
+    else:
+        awaited = "for new tasks. With --until-empty, the worker would exit now"
+    return f"{worker.options.queue}: nothing to do. Waiting {awaited} (Ctrl-C stops the worker)"
 
 
 def command(
     ctx: typer.Context,
     queue: _store.QueueArgument,
-    argv: Annotated[list[str], typer.Argument(metavar="-- ARGV...", help="The command; no shell runs it.")],
+    argv: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="-- ARGV...",
+            help="The command and its arguments. No shell is involved.",
+        ),
+    ],
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, max=256, metavar="N", help="How many at once.  [default: one for each processor]"),
+        typer.Option(
+            min=1,
+            max=256,
+            metavar="N",
+            help="Run N commands at the same time.  [default: one for each processor]",
+        ),
     ] = None,
-    until_empty: Annotated[bool, typer.Option("--until-empty", help="End when all are done or failed.")] = False,
+    until_empty: Annotated[
+        bool,
+        typer.Option("--until-empty", help="Exit when all tasks are done or failed."),
+    ] = False,
     lease: _store.LeaseOption = "60s",  # type: ignore[assignment]
     max_attempts: _store.MaxAttemptsOption = 5,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
-) -> Worked:
-    """Run a command for every task of a queue.
+) -> WorkReport:
+    """Run a command for each task of a queue.
 
-    Waits for more tasks, until a signal or --timeout ends it, unless --until-empty is given. The lease of a task is
-    kept while its command runs. The command finds its task in TOOL_TASK_ID, TOOL_TASK_BODY and TOOL_TASK_FILE (JSON),
-    and TOOL_TASK_FENCE for --fence. Exit status 0 finishes the task; any other gives it back, to be tried again after
-    a growing delay. While the store is away commands go on as long as their leases. What commands write is kept in
-    the session.
+    The worker waits for new tasks until a signal or --timeout stops it, unless you pass
+    --until-empty. It renews the lease of a task while its command runs.
+
+    The command finds its task in the variables TOOL_TASK_ID and TOOL_TASK_BODY, in the file
+    TOOL_TASK_FILE (JSON), and in TOOL_TASK_FENCE for --fence. If the command exits with code 0,
+    the task is done. Otherwise the task is given back, and is tried again after a delay that
+    grows with each attempt.
+
+    If the store is unreachable, commands continue while their leases last. The session keeps
+    the output of the commands.
     """
-    check(queue=queue)  # before anything is made
-    if lease < 1000:
-        raise InvalidValues(Mistake("--lease", "INVALID_VALUE", "a lease shorter than 1s cannot be kept", f"{lease}ms"))
-    if (program := shutil.which(argv[0])) is None:
+    # Check everything before a directory or a lock is created.
+    check_arguments({"queue": queue})
+    if lease < _MIN_LEASE_MS:
+        problem = "a lease shorter than 1s cannot be renewed in time"
+        raise InvalidValues(Mistake("--lease", "INVALID_VALUE", problem, f"{lease}ms"))
+    program = shutil.which(argv[0])
+    if program is None:
         raise ProgramNotFound(what="The command", command=argv[0])
+    context: Context = ctx.obj
     if dry_run:
-        return Worked(queue, left=store_of(ctx.obj, store).task_left(queue))
-    run = [program, *argv[1:]]
-    worker = Worker(ctx.obj, store, queue, run, jobs or ctx.obj.jobs(), lease_ms=lease, max_attempts=max_attempts)
+        return WorkReport(queue, left=connect_for_command(context, store).task_left(queue))
+    options = WorkOptions(
+        queue=queue,
+        argv=[program, *argv[1:]],
+        jobs=context.jobs() if jobs is None else jobs,
+        lease_ms=lease,
+        max_attempts=max_attempts,
+        store_url=store,
+    )
+    worker = Worker(context, options)
     worker.end_orphans()
     return work(worker, until_empty=until_empty)

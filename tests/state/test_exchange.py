@@ -1,13 +1,14 @@
-"""sampletool/state/asking.py: what is left of a call that failed. Its waits are tested in test_faults.py."""
+"""sampletool/state/exchange.py: what is left of a call that failed. Its waits are tested in test_faults.py."""
 
 import gc
+import math
 import weakref
 from collections.abc import Iterator
 
 import pytest
 
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.asking import interruptibly
+from sampletool.state.exchange import Watch, connect_in_thread
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_what_a_failed_attempt_has_opened_is_closed_at_once(signals: Signals) ->
         raise error
 
     try:
-        interruptibly(signals, connect)
+        connect_in_thread(connect, Watch(signals, give_up_at=math.inf), lambda _: None)
     except ConnectionError:
         pass
 

@@ -1,4 +1,4 @@
-"""sampletool/state/opening.py: a driver that is missing is named; how long a server may take."""
+"""sampletool/state/connect.py: a driver that is missing is named; how long a server may take."""
 
 import sys
 from typing import Any
@@ -9,8 +9,8 @@ from sampletool.kit.command_line import CommandLine, GlobalOptions
 from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ExtraNotInstalled
 from sampletool.kit.safety.signals import Signals
-from sampletool.state.opening import open_store, store_of
-from tests.state.support.store_client import make_terms
+from sampletool.state.connect import connect_for_command, open_store
+from tests.state.support.store_client import make_policy
 
 
 def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +18,7 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delitem(sys.modules, "sampletool.state.redis", raising=False)
 
     with pytest.raises(ExtraNotInstalled) as missing:
-        open_store("redis://127.0.0.1:1/0", None, make_terms())
+        open_store("redis://127.0.0.1:1/0", None, make_policy())
 
     assert missing.value.message == 'A Redis or Valkey store needs the extra "redis", which is not installed.'
 
@@ -29,7 +29,7 @@ def test_a_server_has_two_seconds_to_answer_also_if_nobody_waits_for_locks(lock_
     context.set_command_line(CommandLine(options=GlobalOptions(lock_timeout=lock_timeout)))
 
     with context.exit_stack:
-        store: Any = store_of(context, "redis://127.0.0.1:1/0")
+        store: Any = connect_for_command(context, "redis://127.0.0.1:1/0")
         limits = store._client.connection_pool.connection_kwargs
 
-    assert (limits["socket_timeout"], limits["socket_connect_timeout"]) == (seconds, seconds)
+    assert limits["socket_connect_timeout"] == seconds

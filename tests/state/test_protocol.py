@@ -1,4 +1,4 @@
-"""What promises.py and store.py say, executed on every backend: counters, values, and what no verb takes."""
+"""What protocol.py and store.py say, executed on every backend: counters, values, and what no verb takes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from sampletool.kit.contract.errors import KeyNotFound, VersionConflict
 from sampletool.kit.testing.scale import scale
 from sampletool.state.errors import CounterRange
-from sampletool.state.promises import LARGEST, Fence, NewTask, Once
+from sampletool.state.protocol import MAX_INTEGER, Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG
 from tests.state.support.outcomes import outcome
@@ -28,14 +28,14 @@ def test_an_addition_answers_the_value_it_made(store: Store) -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_counter_stays_within_what_json_carries_exactly(store: Store, sign: int) -> None:
-    assert outcome(lambda: store.counter_add("hits", sign * LARGEST).value) == sign * LARGEST
+    assert outcome(lambda: store.counter_add("hits", sign * MAX_INTEGER).value) == sign * MAX_INTEGER
 
-    for amount in (1, LARGEST):
+    for amount in (1, MAX_INTEGER):
         with pytest.raises(CounterRange):
             store.counter_add("hits", sign * amount)
 
-    assert store.counter_get("hits") == sign * LARGEST
-    assert store.counter_add("hits", -sign).value == sign * (LARGEST - 1)
+    assert store.counter_get("hits") == sign * MAX_INTEGER
+    assert store.counter_add("hits", -sign).value == sign * (MAX_INTEGER - 1)
 
 
 def test_counters_are_listed_in_pages_that_miss_nothing(store: Store) -> None:
@@ -196,14 +196,14 @@ def test_a_page_that_cannot_be_is_refused(store: Store) -> None:
         lambda: store.counter_list("\ud800", 1),
         lambda: store.state_list("", "\ud800", 1),
         lambda: store.state_list("\ud800", "", 1),
-        lambda: store.task_list(None, None, LARGEST + 1, 1),
+        lambda: store.task_list(None, None, MAX_INTEGER + 1, 1),
     )
     assert {outcome(ask) for ask in asks} == {"VALIDATION_ERROR"}
 
 
 def test_numbers_out_of_range_and_ids_given_twice_are_refused(store: Store) -> None:
     asks = (
-        lambda: store.counter_add("hits", LARGEST + 1),
+        lambda: store.counter_add("hits", MAX_INTEGER + 1),
         lambda: store.state_set("key", 1, if_version=-1),
         lambda: store.state_set("key", 1, expires_ms=-1),
         lambda: store.task_claim("work", "ann", lease_ms=-1),

@@ -1,0 +1,27 @@
+"""Cancel a task."""
+
+import typer
+
+from ....kit.global_options import DryRunOption
+from ...errors import TaskEnded
+from .. import _store
+
+spec = _store.changes(
+    "task cancel ann",
+    errors=(TaskEnded,),
+    before=("task add mail 'to: ann' --id ann",),
+)
+
+
+def command(
+    ctx: typer.Context,
+    task: _store.TaskIdArgument,
+    store: _store.StoreOption = None,
+    dry_run: DryRunOption = False,
+) -> _store.TaskChanged:
+    """Cancel a task, so that it is not claimed any more.
+
+    If a worker is running its command, the worker terminates the command when it next renews the
+    lease. That takes up to a third of the lease.
+    """
+    return _store.TaskChanged(task, _store.connect(ctx, store).task_cancel(task))
