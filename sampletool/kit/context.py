@@ -391,7 +391,7 @@ class Context:
         """
         return self._stdout.take_descriptor()
 
-    @cached_property
+    @property
     def is_watched(self) -> bool:
         """Whether a person watches progress, at a terminal on which a line can be rewritten."""
         is_wanted = not self.options.quiet and not in_ci()

@@ -54,7 +54,8 @@ def states_after(before: Files, events: Sequence[Event], directory: str) -> Iter
             pending.append((name, None))
 
     contents = [
-        {old} if old == new else {old, b"", new[: len(new) // 2], new} for old, new in zip(flushed, latest, strict=True)
+        {old} if old == new else {old, b"", new[: len(new) // 2], new}
+        for old, new in zip(flushed, latest, strict=True)
     ]
     for kept in product((True, False), repeat=len(pending)):
         entries = dict(durable)

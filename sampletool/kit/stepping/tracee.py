@@ -35,7 +35,11 @@ _PATHS_OF: dict[str, int] = {
 }
 """The events that are seen, and how many paths each begins with."""
 
-_FACTS_OF = {"open": {"flags": 2}, "fcntl.flock": {"descriptor": 0, "operation": 1}, "stepping.verb": {"statement": 0}}
+_FACTS_OF = {
+    "open": {"flags": 2},
+    "fcntl.flock": {"descriptor": 0, "operation": 1},
+    "stepping.verb": {"statement": 0},
+}
 """What else goes to the tracer: name and position among the event's arguments."""
 
 describe: Callable[[], dict[str, Any]] = dict
@@ -54,7 +58,9 @@ class Tracee:
         """The audit hook."""
         if event in _PATHS_OF:
             paths = [_path_of(argument) for argument in args[: _PATHS_OF[event]]]
-            self.tell(event, paths, {name: args[at] for name, at in _FACTS_OF.get(event, {}).items()})
+            self.tell(
+                event, paths, {name: args[at] for name, at in _FACTS_OF.get(event, {}).items()}
+            )
 
     def tell_statements(self) -> None:
         """SQLite tells of each statement before it begins, once it is asked to: on every connection that is made."""
@@ -64,7 +70,9 @@ class Tracee:
             connection = original(database, *args, **named)
             path = _path_of(str(database).removeprefix("file://").partition("?")[0])
 
-            connection.set_trace_callback(lambda statement: self.tell("sql", [path], {"statement": statement}))
+            connection.set_trace_callback(
+                lambda statement: self.tell("sql", [path], {"statement": statement})
+            )
             return connection
 
         sqlite3.connect = connect
@@ -100,9 +108,13 @@ class Tracee:
 
     def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> bool:
         """Whether the tracer was asked."""
-        if self._watch is None or (paths and not any(path.startswith(self._watch) for path in paths)):
+        if self._watch is None or (
+            paths and not any(path.startswith(self._watch) for path in paths)
+        ):
             return False
-        self._socket.sendall(json.dumps({"event": event, "paths": paths, **describe(), **facts}).encode() + b"\n")
+        self._socket.sendall(
+            json.dumps({"event": event, "paths": paths, **describe(), **facts}).encode() + b"\n"
+        )
         word, _, number = self._lines.readline().decode().strip().partition(" ")
         if word == "raise":
             raise OSError(int(number), os.strerror(int(number)), paths[0])
@@ -133,7 +145,10 @@ def run(spec: dict[str, Any] | None) -> None:
         tracee = Tracee(spec)
         tracee.wrap("fsync", lambda: {})
         tracee.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
-        tracee.wrap("pwrite", lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset})
+        tracee.wrap(
+            "pwrite",
+            lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset},
+        )
         tracee.tell_statements()
         sys.addaudithook(tracee.see)
     # A stepped process would be seen listing that directory when it imports something.

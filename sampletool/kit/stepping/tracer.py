@@ -57,7 +57,9 @@ class SteppedProcess:
         self._opened = ExitStack()
         server = fork_server or self._opened.enter_context(ForkServer([], environ))
         # Into files: nobody reads while the process is stepped, and a child of its own may keep them open.
-        self.process = server.start(program, env=environ, cwd=cwd, stdout=FILE, stderr=FILE, stepping=stepping)
+        self.process = server.start(
+            program, env=environ, cwd=cwd, stdout=FILE, stderr=FILE, stepping=stepping
+        )
         theirs.close()
         self._opened.callback(self.process.__exit__)
         ours.settimeout(_PATIENCE_SECONDS)
@@ -86,7 +88,9 @@ class SteppedProcess:
             if seen == times:
                 return event
             self.step()
-        raise AssertionError(f"it ended without {wanted}; it did {[event[:2] for event in self.past]}")
+        raise AssertionError(
+            f"it ended without {wanted}; it did {[event[:2] for event in self.past]}"
+        )
 
     def fail(self, number: int) -> Event | None:
         """What it is about to do fails with this error instead."""

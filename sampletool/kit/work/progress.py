@@ -36,20 +36,25 @@ class Audience(Protocol):
     @property
     def signals(self) -> Signals:
         """The signals of the command."""
+        ...
 
     @property
     def command(self) -> str:
         """The name of the command."""
+        ...
 
     @property
     def is_watched(self) -> bool:
         """Whether a person watches, at a terminal on which a line can be rewritten."""
+        ...
 
     def emit(self, event: dict[str, Any]) -> None:
         """Print an event for programs."""
+        ...
 
     def progress(self, line: str) -> None:
         """Print a line for people."""
+        ...
 
 
 class Progress:
