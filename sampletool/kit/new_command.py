@@ -20,7 +20,7 @@ from .command_folder import command_name, module_name
 from .command_templates import COMMAND, PLAIN_COMMAND, PLAIN_TEST, TEST
 from .part_discovery import KIT_FOLDER, command_packages, directory_of, part_names
 from .program import KIT, PACKAGE, PROGRAM
-from .project import ROOT
+from .project import ROOT, require_project
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,29}")
 
@@ -270,6 +270,7 @@ def _parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> None:
     """Create the command, and print the path of each new file."""
+    require_project()
     options = _parse_arguments(arguments)
     try:
         group, name = parse_name(options.name)

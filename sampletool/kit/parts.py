@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from .part_discovery import KIT_FOLDER, part_names
 from .program import KIT, PACKAGE
-from .project import ROOT, has_uncommitted_changes, run_git, tracked_files
+from .project import ROOT, has_uncommitted_changes, require_project, run_git, tracked_files
 
 _USAGE = f"""Usage: python -m {KIT}.parts
        python -m {KIT}.parts remove [--dry-run] NAME...
@@ -49,6 +49,7 @@ class Removal:
 
 def main(args: list[str]) -> int:
     """List the parts, or remove those that the arguments name. Return the exit code."""
+    require_project()
     if not args:
         _print_lines(part_names())
         return 0

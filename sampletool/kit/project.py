@@ -6,10 +6,22 @@ Only the developer's commands use this module, such as upgrade.py. No command of
 import subprocess
 from pathlib import Path
 
-from .program import PACKAGE_DIRECTORY
+from .program import PACKAGE, PACKAGE_DIRECTORY
 
 ROOT = Path(PACKAGE_DIRECTORY).parent
 """The directory with pyproject.toml, the package of the program, `tests` and `docs`."""
+
+
+def require_project() -> None:
+    """End the program if the directory of the package is not a project.
+
+    That is so if the kit is an installed package, and nobody has said which program uses it.
+    """
+    if not (ROOT / "pyproject.toml").exists():
+        raise SystemExit(
+            f"{PACKAGE} is an installed package, not a project. To work on a program that depends "
+            "on it, name the package of the program, for example KIT_PACKAGE=ledger."
+        )
 
 
 def run_git(*args: str, directory: Path = ROOT) -> str:

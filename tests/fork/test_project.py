@@ -288,6 +288,14 @@ def test_both_makefiles_have_the_same_targets() -> None:
     targets = {"help", "run", "test", "check", "new-command", "pages", "clean"}
     assert targets == _targets_of(dependent)
     assert targets <= _targets_of(kit_makefile)
+    # The same variables select what is created.
+    in_kit = _recipe_of("new-command", kit_makefile).replace("$(PACKAGE).kit.", "$(KIT).")
+    assert _recipe_of("new-command", dependent) == in_kit
+
+
+def _recipe_of(target: str, makefile: str) -> str:
+    """Return the lines of a target in the text of a Makefile."""
+    return makefile.partition(f"\n{target}:")[2].partition("\n\n")[0]
 
 
 def _targets_of(makefile: str) -> set[str]:

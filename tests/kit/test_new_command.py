@@ -33,6 +33,7 @@ def tree(tmp_path: Path) -> Path:
         (tree / PACKAGE / folder / "__init__.py").write_text('"""Mine."""\n')
     for name in ("sell", "shelf/fill"):
         (tree / PACKAGE / "shop" / "commands" / f"{name}.py").write_text('"""Mine."""\n')
+    (tree / "pyproject.toml").touch()
     (tree / ".gitignore").write_text("__pycache__/\n")
     commit(tree)
     return tree

@@ -186,6 +186,17 @@ def test_a_command_of_another_part_with_the_name_of_the_part_is_kept(tree: Path)
     assert not (tree / PACKAGE / "alpha" / "__init__.py").exists()
 
 
+def test_the_parts_of_an_installed_package_are_left_alone(tree: Path) -> None:
+    """Otherwise, `python -m sampletool.kit.parts` would work on the package in site-packages."""
+    (tree / "pyproject.toml").unlink()
+
+    refused = parts_command(tree, "remove", "alpha")
+
+    assert refused.returncode == 1
+    assert "is an installed package, not a project" in refused.stderr
+    assert "KIT_PACKAGE=ledger" in refused.stderr
+
+
 @pytest.mark.parametrize("args", [["remove"], ["remove", "--dry-run"], ["remove", "-x"], ["list"]])
 def test_a_wrong_command_line_shows_the_usage(tree: Path, args: list[str]) -> None:
     refused = parts_command(tree, *args)

@@ -115,6 +115,7 @@ def test_its_responses_and_its_version_are_its_own(ledger: Path) -> None:
 
 def test_the_variable_is_for_processes_without_an_entry_point(ledger: Path) -> None:
     parts = [sys.executable, "-m", f"{KIT}.parts"]
+    (ledger / "pyproject.toml").touch()
     environ = {**os.environ, "KIT_PACKAGE": "ledger"}
 
     listed = subprocess.run(parts, cwd=ledger, env=environ, stdout=subprocess.PIPE, check=True)
