@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from .. import REPOSITORY
-from ..kit.checksums import listing
+from ..kit.checksums import checksums_text
 from ..kit.contract.file_errors import EditRefused
 from ..kit.part_discovery import part_names
 from ..kit.parts import find_folders, remove_lines
@@ -194,7 +194,7 @@ def _kit_files(source: Mapping[str, bytes], package: str) -> dict[str, bytes]:
             contents[path.removeprefix(_KIT_FOLDER)] = content
     # The kit in a project that was created from another one has a list already.
     contents.pop("CHECKSUMS", None)
-    checksums = listing(contents)
+    checksums = checksums_text(contents)
     files = {f"{package}/kit/{path}": content for path, content in contents.items()}
     files[f"{package}/kit/CHECKSUMS"] = checksums.encode()
     return files
