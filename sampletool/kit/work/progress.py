@@ -179,9 +179,8 @@ class Progress:
         """Draw, for example, `import [######      ]  50% a.csv 3 s, b.csv 1 s`."""
         now = self._clock()
         self._drawn_at = now
-        share = 1.0
-        if self._done < self._total:
-            share = self._done / self._total
+        # Without items, the share is 0, and nothing is divided by 0.
+        share = min(1.0, self._done / max(1, self._total))
         bar = ("#" * round(share * _BAR_CHARACTERS)).ljust(_BAR_CHARACTERS)
         percentage = f"{share:.0%}".rjust(len("100%"))
         running_items = []
