@@ -21,7 +21,7 @@ from ..kit.parts import find_folders, remove_lines
 from ..kit.program import KIT, PACKAGE, PROGRAM, __version__
 from ..kit.settings.toml_edit import CannotEdit, set_value
 from ..kit.settings.toml_key import TomlValue
-from .choice import EXAMPLE_PART, Choice
+from .choice import Choice
 from .kit_requirement import is_direct
 from .renaming import Names, Renaming, command_words, rename_files
 
@@ -79,7 +79,7 @@ def _variants_of(choice: Choice) -> set[str]:
     variants: set[str] = {choice.kit}
     if choice.ci == "github":
         variants.add("github")
-    # The build tool must be allowed to install the kit from a URL.
+    # pyproject.toml then needs a setting without which the build refuses a URL.
     if choice.kit_requirement and is_direct(choice.kit_requirement):
         variants.add("url")
     return variants
@@ -208,9 +208,7 @@ def _renaming(source: Mapping[str, bytes], choice: Choice) -> Renaming:
     if choice.kit == "vendored":
         new_kit = f"{choice.package}.kit"
     new_names = Names(package=choice.package, command=choice.command, kit=new_kit)
-    # The commands of the example are in the template, where `command_words` does not find them.
-    words_after_program = command_words(source, PACKAGE) | {EXAMPLE_PART}
-    return Renaming(old_names, new_names, words_after_program)
+    return Renaming(old_names, new_names, command_words(source, PACKAGE))
 
 
 def _kit_files(source: Mapping[str, bytes], package: str) -> dict[str, bytes]:
