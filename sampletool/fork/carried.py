@@ -10,6 +10,7 @@ import tarfile
 from io import BytesIO
 from pathlib import Path
 
+from ..kit.program import PACKAGE
 from .project import COPIED_FILES, is_about_this_project, offered_parts
 from .source import CHECKOUT
 
@@ -23,11 +24,14 @@ def main(arguments: list[str]) -> None:
 
 
 def carried_paths() -> list[str]:
-    """Return the paths of the files in the archive, sorted."""
+    """Return the paths of the files that the archive carries, sorted.
+
+    These are the files that a new project can get, but that the wheel does not contain otherwise.
+    """
     paths = {_LICENSE}
     for path in COPIED_FILES:
-        # The wheel contains the package itself.
-        if not path.endswith("__main__.py"):
+        # A file of the package is in the wheel anyway.
+        if not path.startswith(f"{PACKAGE}/"):
             paths.add(path)
     for part in offered_parts():
         for file in (CHECKOUT / "tests" / part).rglob("*"):

@@ -6,24 +6,31 @@ from pathlib import Path
 from ..kit.program import PACKAGE
 
 _VERSION = r"(?:===?|!=|~=|<=?|>=?) *[\w.*+!-]+"
+"""One condition on the version, such as `>=0.3`."""
+
 _INDEX_REQUIREMENT = re.compile(rf"{PACKAGE}(?: *{_VERSION}(?: *, *{_VERSION})*)?")
-_ADDRESS = re.compile(r"(?:https?|file|git\+https?|git\+ssh)://[^\s\"'\\]+")
+"""A package on an index, such as `sampletool` or `sampletool >=0.3, <1`."""
+
+_URL = re.compile(r"(?:https?|file|git\+https?|git\+ssh)://[^\s\"'\\]+")
+"""Such as `https://example.org/sampletool.whl` or `git+ssh://git@example.org/sampletool`."""
 
 
-def requirement_of(text: str, directory: Path) -> str:
-    """Return the requirement for the dependencies in pyproject.toml.
+def requirement_of(kit_from: str, directory: Path) -> str:
+    """Return the requirement on the kit that pyproject.toml has to list.
 
-    The text is a requirement on an index (`sampletool>=0.3`), the address of a wheel, or the path
-    of a wheel. Relative paths start in `directory`. Raise ValueError if the text is none of these.
+    `kit_from` is a requirement on an index (`sampletool>=0.3`), the URL of a wheel or of a
+    repository, or the path of a wheel, relative to `directory`. Raise ValueError if it is none of
+    these.
     """
-    if _INDEX_REQUIREMENT.fullmatch(text):
-        return text
-    address = text.removeprefix(f"{PACKAGE} @ ")
-    if _ADDRESS.fullmatch(address):
-        return f"{PACKAGE} @ {address}"
-    if not text.endswith(".whl"):
-        raise ValueError(f"{text!r} is neither a requirement on {PACKAGE}, nor a URL, nor a wheel")
-    wheel = (directory / text).resolve()
+    if _INDEX_REQUIREMENT.fullmatch(kit_from):
+        return kit_from
+    url = kit_from.removeprefix(f"{PACKAGE} @ ")
+    if _URL.fullmatch(url):
+        return f"{PACKAGE} @ {url}"
+    if not kit_from.endswith(".whl"):
+        message = f"{kit_from!r} is neither a requirement on {PACKAGE}, nor a URL, nor a wheel"
+        raise ValueError(message)
+    wheel = (directory / kit_from).resolve()
     if not wheel.is_file():
         raise ValueError(f"{wheel} does not exist")
     return f"{PACKAGE} @ {wheel.as_uri()}"

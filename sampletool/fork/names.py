@@ -15,6 +15,7 @@ from ..kit.program import PACKAGE
 from .choice import EXAMPLE_PART, Choice
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,39}")
+"""Up to 40 letters and digits with single dashes in between, such as `acme-stock`."""
 
 _PROJECT_DIRECTORIES = frozenset({"build", "dist", "docs", "kit", "tests"})
 
@@ -51,12 +52,16 @@ def _mistakes_in_name(parameter: str, name: str, owner: str) -> list[Mistake]:
     if not _NAME.fullmatch(name):
         problem = f"Invalid name: {name!r}"
         hint = "Use lowercase letters, digits and single dashes, for example acme-stock."
-        return [Mistake(parameter, "INVALID_VALUE", problem, name, hint)]
-    if owner:
+        code = "INVALID_VALUE"
+    elif owner:
         problem = f"The name {name} is taken: it is {owner}"
         hint = f"Choose another name, for example my-{name}."
-        return [Mistake(parameter, "NAME_TAKEN", problem, name, hint)]
-    return []
+        code = "NAME_TAKEN"
+    else:
+        return []
+    return [
+        Mistake(param=parameter, code=code, message=problem, value=name, suggestion=hint),
+    ]
 
 
 def owner_of_package_name(package: str, parts: Iterable[str], constraints: str) -> str:
@@ -94,9 +99,12 @@ def owner_of_command_name(command: str) -> str:
 
 
 def _pinned_modules(constraints: str) -> set[str]:
-    """Return the names of the packages in constraints.txt, as a module is called."""
-    names = re.findall(r"^[\w-]+", constraints, re.MULTILINE)
-    return {name.replace("-", "_") for name in names}
+    """Return the modules that the packages in constraints.txt probably have.
+
+    A line such as `pytest-xdist==3.8` pins the package with the module `pytest_xdist`.
+    """
+    package_names = re.findall(r"^[\w-]+", constraints, re.MULTILINE)
+    return {name.replace("-", "_") for name in package_names}
 
 
 def installed_modules() -> set[str]:

@@ -14,14 +14,14 @@ import time
 from collections.abc import Iterable, Mapping
 
 from .. import REPOSITORY
-from ..kit.checksums import listing
+from ..kit.checksums import checksums_text
 from ..kit.contract.file_errors import EditRefused
 from ..kit.part_discovery import part_names
 from ..kit.parts import find_folders, remove_lines
 from ..kit.program import KIT, PACKAGE, PROGRAM, __version__
 from ..kit.settings.toml_edit import CannotEdit, set_value
 from ..kit.settings.toml_key import TomlValue
-from .choice import EXAMPLE_PART, Choice
+from .choice import Choice
 from .kit_requirement import is_direct
 from .renaming import Names, Renaming, command_words, rename_files
 
@@ -37,7 +37,7 @@ _FOLDERS_LEFT_OUT = ("bench", "mutants", "project")
 """Folders in the tests of a part that are about this project, and about how it is developed."""
 
 _VARIANTS = frozenset({"vendored", "dependency", "github", "url"})
-"""The marks of lines in the template that are not about a part."""
+"""The marks of lines in the template that are not about a part: see `_variants_of`."""
 
 _RUFF_SETTINGS = "ruff-kit.toml"
 """The kit's settings for ruff, in a project that does not contain the kit."""
@@ -57,7 +57,7 @@ def new_project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]
     template_files = rename_files(_template_files(source, choice), renaming)
     files = rename_files(_copied_files(source, choice.parts), renaming)
     for path, content in template_files.items():
-        # After the renaming, which would change these texts of the user too.
+        # Only now: the renaming would also change the user's own texts, such as the description.
         files[path] = _fill_placeholders(path, content.decode(), choice).encode()
     if choice.kit == "vendored":
         files |= _kit_files(source, choice.package)
@@ -71,10 +71,15 @@ def new_project(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]
 
 
 def _variants_of(choice: Choice) -> set[str]:
-    """Return the marks of the lines that the project takes from the template, except parts."""
-    variants = {str(choice.kit)}
+    """Return the variants of the template that fit the choice, such as "vendored" and "github".
+
+    A *variant* is a mark at the end of a line of the template. The project gets only the lines of
+    its own variants. For example, only a project with `--ci github` gets a line with `# github`.
+    """
+    variants: set[str] = {choice.kit}
     if choice.ci == "github":
         variants.add("github")
+    # pyproject.toml then needs a setting without which the build refuses a URL.
     if choice.kit_requirement and is_direct(choice.kit_requirement):
         variants.add("url")
     return variants
@@ -83,28 +88,34 @@ def _variants_of(choice: Choice) -> set[str]:
 def _copied_files(source: Mapping[str, bytes], parts: frozenset[str]) -> dict[str, bytes]:
     """Return the chosen parts with their tests, and the files that every project has."""
     other_parts = set(part_names()) - parts
-    chosen = _prefixes(find_folders(set(parts), source))
-    others = _prefixes(find_folders(other_parts, source))
+    chosen_folders = _as_prefixes(find_folders(set(parts), source))
+    # The tests of a chosen part may have a folder about another part, which does not come along.
+    other_folders = _as_prefixes(find_folders(other_parts, source))
     copied = {}
     for path, content in source.items():
-        is_of_part = path.startswith(chosen) and not path.startswith(("docs/", *others))
-        if path in COPIED_FILES or (is_of_part and not is_about_this_project(path)):
+        is_of_chosen_part = path.startswith(chosen_folders) and not path.startswith(other_folders)
+        is_left_out = path.startswith("docs/") or is_about_this_project(path)
+        if path in COPIED_FILES or (is_of_chosen_part and not is_left_out):
             copied[path] = content
     return copied
 
 
-def _prefixes(folders: Iterable[str]) -> tuple[str, ...]:
+def _as_prefixes(folders: Iterable[str]) -> tuple[str, ...]:
+    """Return what the paths in these folders begin with, for `str.startswith`."""
     return tuple(f"{folder}/" for folder in folders)
 
 
 def is_about_this_project(path: str) -> bool:
-    """Return whether a file in the tests of a part stays here when the part comes along."""
+    """Return whether a file is a test that only this project needs, so no new project gets it."""
     folders = path.split("/")[:-1]
     return path.startswith("tests/") and not set(folders).isdisjoint(_FOLDERS_LEFT_OUT)
 
 
 def _template_files(source: Mapping[str, bytes], choice: Choice) -> dict[str, bytes]:
-    """Return the files of the template that belong to the project, without other lines."""
+    """Return the files of the template that fit the choice, without the lines for other choices.
+
+    The paths are those in the new project. The names in the texts are still those of this project.
+    """
     variants = _variants_of(choice)
     unwanted_parts = set(part_names()) - choice.parts
     unwanted_marks = unwanted_parts | (_VARIANTS - variants)
@@ -118,7 +129,7 @@ def _template_files(source: Mapping[str, bytes], choice: Choice) -> dict[str, by
         text = remove_lines(unwanted_marks, path, content.decode())
         text = _remove_marks(text, variants)
         if path.endswith(".toml"):
-            # Of a table that was removed, the empty line above it stays.
+            # Where a whole table was removed, the empty lines above and below it meet.
             text = re.sub(r"\n{3,}", "\n\n", text)
         files[path] = text.encode()
     return files
@@ -140,17 +151,29 @@ def _path_in_project(path: str, variants: set[str]) -> str | None:
 
 
 def _remove_marks(text: str, variants: set[str]) -> str:
-    """Return the text without the marks of the variants. Those of parts stay, for `kit.parts`."""
-    marks = "|".join(sorted(variants))
-    return re.sub(rf" *(?:# (?:{marks})|<!-- (?:{marks}) -->)$", "", text, flags=re.MULTILINE)
+    """Return the text without the marks of the variants.
+
+    The marks of parts stay: the new project needs them to remove a part (see kit/parts.py).
+    """
+    names = "|".join(sorted(variants))
+    # The end of `pip install acme # dependency`, or of `[Releases](x) <!-- github -->`
+    mark_at_end_of_line = re.compile(
+        rf" *(?:# (?:{names})|<!-- (?:{names}) -->)$",
+        re.MULTILINE,
+    )
+    return mark_at_end_of_line.sub("", text)
 
 
 def _fill_placeholders(path: str, text: str, choice: Choice) -> str:
-    """Return the text with the values of the project in place of words such as `@@NAME@@`."""
+    """Return the text with the values of the project in place of words such as `@@NAME@@`.
+
+    The template has no other words of this form. `path` is that of the file in the new project.
+    """
     description = choice.description
     if path.endswith(".py"):
+        # Here, it is in a string of Python, which a quote would end.
         description = description.replace("\\", "\\\\").replace('"', '\\"')
-    values = {
+    value_by_word = {
         "NAME": choice.name,
         "DESCRIPTION": description,
         "REPOSITORY": choice.repository,
@@ -160,7 +183,7 @@ def _fill_placeholders(path: str, text: str, choice: Choice) -> str:
         "ORIGIN_PACKAGE": PACKAGE,
         "COPIED_PARTS": _ruff_exclusion(choice),
     }
-    return re.sub(r"@@([A-Z_]+)@@", lambda match: values[match[1]], text)
+    return re.sub(r"@@([A-Z_]+)@@", lambda match: value_by_word[match[1]], text)
 
 
 def _ruff_exclusion(choice: Choice) -> str:
@@ -179,22 +202,25 @@ def _ruff_exclusion(choice: Choice) -> str:
 
 
 def _renaming(source: Mapping[str, bytes], choice: Choice) -> Renaming:
-    old = Names(package=PACKAGE, command=PROGRAM, kit=KIT)
-    kit = f"{choice.package}.kit" if choice.kit == "vendored" else KIT
-    new = Names(package=choice.package, command=choice.command, kit=kit)
-    words = command_words(source, PACKAGE) | {EXAMPLE_PART}
-    return Renaming(old, new, words)
+    """Return the renaming that turns the names of this project into those of the new one."""
+    old_names = Names(package=PACKAGE, command=PROGRAM, kit=KIT)
+    new_kit = KIT
+    if choice.kit == "vendored":
+        new_kit = f"{choice.package}.kit"
+    new_names = Names(package=choice.package, command=choice.command, kit=new_kit)
+    return Renaming(old_names, new_names, command_words(source, PACKAGE))
 
 
 def _kit_files(source: Mapping[str, bytes], package: str) -> dict[str, bytes]:
-    """Return the files of the kit as they are, and the list of their checksums."""
+    """Return the files of the kit, unchanged, and a new CHECKSUMS, by their paths in the project.
+
+    With CHECKSUMS, the project notices later that somebody has edited its kit.
+    """
     contents = {}
     for path, content in source.items():
         if path.startswith(_KIT_FOLDER):
             contents[path.removeprefix(_KIT_FOLDER)] = content
-    # The kit in a project that was created from another one has a list already.
-    contents.pop("CHECKSUMS", None)
-    checksums = listing(contents)
+    checksums = checksums_text(contents)
     files = {f"{package}/kit/{path}": content for path, content in contents.items()}
     files[f"{package}/kit/CHECKSUMS"] = checksums.encode()
     return files
@@ -203,24 +229,28 @@ def _kit_files(source: Mapping[str, bytes], package: str) -> dict[str, bytes]:
 def _ruff_settings(source: Mapping[str, bytes]) -> bytes:
     """Return the kit's settings for ruff, for a project that does not contain the kit."""
     text = source[f"{_KIT_FOLDER}ruff.toml"].decode()
-    # This path would lead out of the project.
-    return re.sub(r"^cache-dir = .*\n", "", text, flags=re.MULTILINE).encode()
+    # It is relative to the folder of the kit, and would lead out of the project from its top.
+    cache_setting = re.compile(r"^cache-dir = .*\n", re.MULTILINE)
+    return cache_setting.sub("", text).encode()
 
 
 def _set_metadata(pyproject: str, choice: Choice) -> str:
-    """Return the text of pyproject.toml with the metadata of the project. Raise EditRefused."""
-    metadata: dict[tuple[str, ...], TomlValue] = {
-        ("project", "name"): choice.name,
-        ("project", "description"): choice.description,
-        ("project", "authors"): [{"name": choice.author}],
-    }
+    """Return the text of pyproject.toml with the metadata of the project.
+
+    Raise EditRefused if a value cannot be written there.
+    """
+    metadata: list[tuple[tuple[str, ...], TomlValue]] = [
+        (("project", "name"), choice.name),
+        (("project", "description"), choice.description),
+        (("project", "authors"), [{"name": choice.author}]),
+    ]
     if choice.kit_requirement:
-        metadata["project", "dependencies"] = [choice.kit_requirement]
+        metadata.append((("project", "dependencies"), [choice.kit_requirement]))
     if choice.repository:
-        metadata["project", "urls", "Repository"] = choice.repository
+        metadata.append((("project", "urls", "Repository"), choice.repository))
     if choice.documentation:
-        metadata["project", "urls", "Documentation"] = choice.documentation
-    for key, value in metadata.items():
+        metadata.append((("project", "urls", "Documentation"), choice.documentation))
+    for key, value in metadata:
         try:
             pyproject = set_value(pyproject, key, value)
         except CannotEdit as error:
@@ -229,7 +259,8 @@ def _set_metadata(pyproject: str, choice: Choice) -> str:
 
 
 def _license(text: str, holder: str) -> str:
-    """Return the license with another holder above the one that the copied code has."""
-    before, mark, after = text.partition("Copyright (c)")
+    """Return the license with a line for another holder above the line of the copied code."""
+    title, beginning_of_line, rest = text.partition("Copyright (c)")
     year = time.strftime("%Y")
-    return f"{before}Copyright (c) {year} {holder}\n{mark}{after}"
+    new_line = f"Copyright (c) {year} {holder}\n"
+    return f"{title}{new_line}{beginning_of_line}{rest}"

@@ -13,14 +13,18 @@ from .git import git
 CHECKOUT = Path(__file__).parents[2]
 """The directory that contains the package: the checkout, or `site-packages`."""
 
-# hatch_build.py writes it. One archive is much smaller than the same files in the wheel would be.
 _ARCHIVE = Path(__file__).with_name("carried.tar.gz")
+"""What a wheel has besides the package. hatch_build.py writes it with `carried.py`.
+
+One archive is much smaller than the same files in the wheel would be.
+"""
 
 IS_WHEEL = _ARCHIVE.exists()
+"""Whether this package was installed from a wheel, and is not in a checkout."""
 
 
 def source_files() -> dict[str, bytes]:
-    """Return the content of each file by its path in a checkout."""
+    """Return the content of each file by its path in a checkout, also if this is a wheel."""
     if not IS_WHEEL:
         return _tracked_files()
     files = _package_files()

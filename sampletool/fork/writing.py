@@ -21,8 +21,9 @@ from ..kit.safety.flock import EXCLUSIVE, try_lock
 from .errors import DirectoryNotFree, GitFailed
 from .git import git
 
-_SUFFIX = ".fork"
-_LEFTOVER = re.compile(rf"\..+\.[0-9a-f]{{16}}{re.escape(_SUFFIX)}")
+_SCRATCH_SUFFIX = ".fork"
+_SCRATCH_NAME = re.compile(rf"\..+\.[0-9a-f]{{16}}{re.escape(_SCRATCH_SUFFIX)}")
+"""The name of a directory next to the final place, such as `.acme.0123456789abcdef.fork`."""
 
 
 def refuse_used_directory(directory: Path) -> None:
@@ -57,7 +58,7 @@ def write_project(context: Context, files: Mapping[str, bytes], directory: Path)
     except OSError as error:
         # Perhaps another command has used the directory meanwhile.
         refuse_used_directory(directory)
-        # The user knows nothing of the directory next to it.
+        # The message must not name the scratch directory, of which the user knows nothing.
         error.filename = str(directory)
         raise
     return is_committed
@@ -65,28 +66,33 @@ def write_project(context: Context, files: Mapping[str, bytes], directory: Path)
 
 @contextmanager
 def _scratch_directory(directory: Path, request_id: str) -> Iterator[Path]:
-    """Create a locked directory next to `directory`. Remove it, unless it was renamed."""
-    # It gets its name when it is locked. Otherwise, another command could take it for a leftover.
+    """Create a locked directory next to `directory`. Remove it, unless it was renamed.
+
+    The lock shows other commands that the directory is in use: `remove_leftovers` removes each
+    directory that has the name of a scratch directory and is not locked. This one must not have
+    such a name before it is locked, so it is created with another name, locked, and then renamed.
+    """
     unlocked = directory.with_name(f".{directory.name}.{request_id}")
-    scratch = directory.with_name(f".{directory.name}.{request_id}{_SUFFIX}")
+    scratch = directory.with_name(f".{directory.name}.{request_id}{_SCRATCH_SUFFIX}")
     unlocked.mkdir()
     descriptor = os.open(unlocked, os.O_RDONLY)
     try:
-        # A file system without locks has no leftovers that are removed: see remove_leftovers.
+        # On a file system without locks, this fails for every command. Nothing is removed there.
         with suppress(OSError):
             try_lock(descriptor, EXCLUSIVE)
         os.rename(unlocked, scratch)
         yield scratch
     finally:
+        # If an error has come before the renaming, the directory still has its first name.
         for path in (unlocked, scratch):
             shutil.rmtree(path, ignore_errors=True)
         os.close(descriptor)
 
 
 def remove_leftovers(parent: Path) -> None:
-    """Remove the directories of commands that were killed."""
+    """Remove the scratch directories of commands that were killed."""
     for path in parent.iterdir():
-        if _LEFTOVER.fullmatch(path.name) and _is_unowned(path):
+        if _SCRATCH_NAME.fullmatch(path.name) and _is_unowned(path):
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from .program import KIT_DIRECTORY
 
-NAME = "CHECKSUMS"
+CHECKSUMS_NAME = "CHECKSUMS"
 
 KIT_FOLDER = Path(KIT_DIRECTORY)
-CHECKSUMS_FILE = KIT_FOLDER / NAME
+CHECKSUMS_FILE = KIT_FOLDER / CHECKSUMS_NAME
 
 
 def main() -> int:
@@ -27,11 +27,11 @@ def main() -> int:
 
 
 def describe_edited(paths: list[str]) -> str:
-    """Return the sentences for somebody who has edited files of the kit."""
-    listed = ", ".join(f"kit/{path}" for path in paths)
+    """Return the message for somebody who has edited these files of the kit."""
+    listed_paths = ", ".join(f"kit/{path}" for path in paths)
     return (
-        f"The kit was edited: {listed}. An upgrade would lose your changes. Undo them with git, "
-        "and put your code next to the kit instead."
+        f"The kit was edited: {listed_paths}. An upgrade would lose your changes. "
+        "Undo them with git, and put your code next to the kit instead."
     )
 
 
@@ -45,20 +45,30 @@ def edited_files() -> list[str]:
     return differing_files(CHECKSUMS_FILE.read_text(), kit_files(KIT_FOLDER))
 
 
-def differing_files(listed: str, contents: Mapping[str, bytes]) -> list[str]:
-    """Return the paths that differ between the text of a CHECKSUMS file and these contents."""
-    lines_in_file = set(listed.splitlines())
-    lines_of_contents = set(listing(contents).splitlines())
-    # A changed file has a line in each of them. A line is a checksum, two spaces, and a path.
-    differing = lines_in_file ^ lines_of_contents
-    return sorted({line.partition("  ")[2] for line in differing})
+def differing_files(checksums: str, contents: Mapping[str, bytes]) -> list[str]:
+    """Return the paths of files that were changed, added or deleted since CHECKSUMS was written.
+
+    `checksums` is the text of CHECKSUMS, and `contents` are the files as they are now.
+    """
+    lines_then = set(checksums.splitlines())
+    lines_now = set(checksums_text(contents).splitlines())
+    # A changed file has two different lines, and an added or a deleted one has a single line.
+    differing_lines = lines_then ^ lines_now
+    paths = set()
+    for line in differing_lines:
+        _checksum, _spaces, path = line.partition("  ")
+        paths.add(path)
+    return sorted(paths)
 
 
-def listing(contents: Mapping[str, bytes]) -> str:
-    """Return the text of CHECKSUMS for these files of a kit, by their paths in the kit."""
+def checksums_text(contents: Mapping[str, bytes]) -> str:
+    """Return the text of CHECKSUMS for these files of a kit, by their paths in the kit.
+
+    Each line is a checksum, two spaces and a path, so `sha256sum --check` can read it as well.
+    """
     lines = []
     for path, content in sorted(contents.items()):
-        if path != NAME:
+        if path != CHECKSUMS_NAME:
             lines.append(f"{sha256(content).hexdigest()}  {path}\n")
     return "".join(lines)
 

@@ -20,6 +20,7 @@ _AT_FDCWD = -100
 """The path is relative to the working directory. This is the value on Linux."""
 
 _UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""The errors of a kernel or a file system that does not know the flag."""
 
 
 class ExchangeUnsupported(Exception):
@@ -31,18 +32,18 @@ def exchange(first: str, second: str) -> None:
 
     Raise ExchangeUnsupported if this is not possible here, and OSError if it fails.
     """
-    function, flags = _find_function()
-    # Without this, ctypes would discard the error number of the C library.
+    rename, exchange_flag = _find_rename_function()
+    # ctypes.get_errno() returns what the C function stores. This removes an older error.
     ctypes.set_errno(0)
     if sys.platform == "darwin":
-        result = function(os.fsencode(first), os.fsencode(second), flags)
+        result = rename(os.fsencode(first), os.fsencode(second), exchange_flag)
     else:
-        result = function(
+        result = rename(
             _AT_FDCWD,
             os.fsencode(first),
             _AT_FDCWD,
             os.fsencode(second),
-            flags,
+            exchange_flag,
         )
     if result == 0:
         return
@@ -52,13 +53,19 @@ def exchange(first: str, second: str) -> None:
     raise OSError(error_number, os.strerror(error_number), first, None, second)
 
 
-def _find_function() -> tuple["ctypes._NamedFuncPointer", int]:
-    """Return the function of the C library, and the flag that exchanges the names."""
-    library = ctypes.CDLL(None, use_errno=True)
-    name, flags = "renameat2", _RENAME_EXCHANGE
+def _find_rename_function() -> tuple["ctypes._NamedFuncPointer", int]:
+    """Return the C function that renames, and the flag that makes it exchange two names.
+
+    Raise ExchangeUnsupported if the C library is too old to have the function.
+    """
     if sys.platform == "darwin":
-        name, flags = "renamex_np", _RENAME_SWAP
+        function_name = "renamex_np"
+        exchange_flag = _RENAME_SWAP
+    else:
+        function_name = "renameat2"
+        exchange_flag = _RENAME_EXCHANGE
+    c_library = ctypes.CDLL(None, use_errno=True)
     try:
-        return getattr(library, name), flags
+        return getattr(c_library, function_name), exchange_flag
     except AttributeError:
-        raise ExchangeUnsupported(f"The C library has no {name}.") from None
+        raise ExchangeUnsupported(f"The C library has no {function_name}.") from None

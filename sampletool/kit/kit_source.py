@@ -19,7 +19,7 @@ from .project import tracked_files
 MAX_BYTES = 100 * 1024 * 1024
 """The largest size of all files of a kit. The kit has about 1 MB."""
 
-_MARK = "REVISION"
+_IDENTIFYING_FILE = "REVISION"
 """The file that shows that a folder is a kit."""
 
 
@@ -28,13 +28,13 @@ class NoUsableKit(Exception):
 
 
 @dataclass(frozen=True)
-class _Member:
-    """A file of an archive or a checkout."""
+class _SourceFile:
+    """A file of a folder or an archive. Its content is not read until it has been checked."""
 
     path: str
     size: int
-    is_plain_file: bool
-    """False for links, devices and FIFOs."""
+    is_plain: bool
+    """False for links, devices and FIFOs, which may lead to something outside of the source."""
     read: Callable[[], bytes]
 
 
@@ -44,8 +44,10 @@ def read_kit(source: Path) -> dict[str, bytes]:
     Raise NoUsableKit if there is no kit, or if a file of it cannot be read.
     """
     try:
-        with _open_source(source) as members:
-            return _read_members(source, _members_of_kit(source, list(members)))
+        with _open_source(source) as all_files:
+            kit_files = _select_kit_files(source, list(all_files))
+            _refuse_unsafe_files(source, kit_files)
+            return {path: file.read() for path, file in kit_files.items()}
     except (OSError, EOFError, ValueError, tarfile.TarError, zipfile.BadZipFile) as error:
         # A damaged archive raises different errors, depending on which byte is wrong. zlib.error is
         # not listed because zipfile and tarfile replace it.
@@ -53,112 +55,134 @@ def read_kit(source: Path) -> dict[str, bytes]:
 
 
 @contextmanager
-def _open_source(source: Path) -> Iterator[Iterator[_Member]]:
-    """Open a folder or an archive, and yield its files."""
+def _open_source(source: Path) -> Iterator[Iterator[_SourceFile]]:
+    """Open a folder, a wheel or an sdist, and yield its files. Close it at the end of the block."""
     if source.is_dir():
-        yield _members_of_folder(source)
+        yield _files_of_folder(source)
     elif not source.is_file():
         # Opening a FIFO, for example, would wait.
         raise NoUsableKit(f"{source} is neither a folder nor a wheel or an sdist.")
     elif zipfile.is_zipfile(source):
         with zipfile.ZipFile(source) as wheel:
-            yield _members_of_wheel(wheel)
+            yield _files_of_wheel(wheel)
     else:
+        # An sdist is a tar file. If this is something else, tarfile raises an error.
         with tarfile.open(source) as sdist:
-            yield _members_of_sdist(sdist)
+            yield _files_of_sdist(sdist)
 
 
-def _members_of_folder(folder: Path) -> Iterator[_Member]:
+def _files_of_folder(folder: Path) -> Iterator[_SourceFile]:
+    """Yield the files of a folder, except bytecode. In a checkout, yield those that git tracks."""
     if (folder / ".git").exists():
-        # Only what git tracks belongs to the project. A file may have been deleted since.
-        names = tracked_files(folder)
+        paths = tracked_files(folder)
     else:
-        names = [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
-    for name in names:
-        path = folder / name
-        if "__pycache__" in path.parts:
+        paths = [path.relative_to(folder).as_posix() for path in folder.rglob("*")]
+    for path in paths:
+        file = folder / path
+        is_bytecode = "__pycache__" in file.parts
+        is_link = file.is_symlink()
+        # What is neither a file nor a link is a folder, or a tracked file that was deleted.
+        if is_bytecode or not (file.is_file() or is_link):
             continue
-        is_link = path.is_symlink()
-        # Otherwise it is a folder, or git tracks it but it was deleted.
-        if is_link or path.is_file():
-            yield _Member(name, path.lstat().st_size, not is_link, path.read_bytes)
+        yield _SourceFile(
+            path=path,
+            size=file.lstat().st_size,
+            is_plain=not is_link,
+            read=file.read_bytes,
+        )
 
 
-def _members_of_wheel(wheel: zipfile.ZipFile) -> Iterator[_Member]:
+def _files_of_wheel(wheel: zipfile.ZipFile) -> Iterator[_SourceFile]:
+    """Yield the files of a wheel, which is a zip file."""
     for info in wheel.infolist():
         if info.is_dir():
             continue
-        # The upper half of this number is the mode that Unix programs store; 0 if there is none.
-        file_type = stat.S_IFMT(info.external_attr >> 16)
-        is_plain_file = file_type in (0, stat.S_IFREG)
-        yield _Member(info.filename, info.file_size, is_plain_file, partial(wheel.read, info))
+        # Programs on Unix store the mode of a file in the upper 16 bits. Others leave them at 0.
+        unix_mode = info.external_attr >> 16
+        file_type = stat.S_IFMT(unix_mode)
+        yield _SourceFile(
+            path=info.filename,
+            size=info.file_size,
+            is_plain=file_type in (0, stat.S_IFREG),
+            read=partial(wheel.read, info),
+        )
 
 
-def _members_of_sdist(sdist: tarfile.TarFile) -> Iterator[_Member]:
+def _files_of_sdist(sdist: tarfile.TarFile) -> Iterator[_SourceFile]:
+    """Yield the files of an sdist, which is a tar file."""
     for info in sdist.getmembers():
-        if not info.isdir():
-            yield _Member(info.name, info.size, info.isreg(), partial(_read_from_tar, sdist, info))
+        if info.isdir():
+            continue
+        yield _SourceFile(
+            path=info.name,
+            size=info.size,
+            is_plain=info.isreg(),
+            read=partial(_read_from_tar, sdist, info),
+        )
 
 
 def _read_from_tar(sdist: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
+    """Return the content of a plain file in a tar file."""
     file = sdist.extractfile(info)
     # It is None for members that are not plain files. These were refused before.
     assert file is not None
     return file.read()
 
 
-def _members_of_kit(source: Path, members: list[_Member]) -> dict[str, _Member]:
-    """Return the files of the kit by their paths in the kit."""
-    top = _find_kit([member.path for member in members])
-    if top is None:
-        raise NoUsableKit(f"{source} has no kit: no file of it is called kit/{_MARK}.")
-    found = {}
-    for member in members:
-        if member.path.startswith(top):
-            found[member.path.removeprefix(top)] = member
-    return found
+def _select_kit_files(source: Path, all_files: list[_SourceFile]) -> dict[str, _SourceFile]:
+    """Return the files of the kit by their paths in the kit. Raise NoUsableKit without a kit."""
+    kit_prefix = _find_kit_prefix([file.path for file in all_files])
+    if kit_prefix is None:
+        message = f"{source} has no kit: no file of it is called kit/{_IDENTIFYING_FILE}."
+        raise NoUsableKit(message)
+    kit_files = {}
+    for file in all_files:
+        if file.path.startswith(kit_prefix):
+            kit_files[file.path.removeprefix(kit_prefix)] = file
+    return kit_files
 
 
-def _find_kit(paths: list[str]) -> str | None:
-    """Return what the paths of all files of the kit begin with, or None if there is no kit."""
-    tops = []
+def _find_kit_prefix(paths: list[str]) -> str | None:
+    """Return the beginning of the path of each file of the kit, or None if there is no kit.
+
+    It is "acme/kit/" if `acme/kit/REVISION` exists, and "" if the source is itself a kit.
+    """
+    prefixes = []
     for path in paths:
-        if path == _MARK or path.endswith(f"kit/{_MARK}"):
-            tops.append(path.removesuffix(_MARK))
-    if not tops:
+        if path == _IDENTIFYING_FILE or path.endswith(f"kit/{_IDENTIFYING_FILE}"):
+            prefixes.append(path.removesuffix(_IDENTIFYING_FILE))
+    if not prefixes:
         return None
     # A project may have copies of a kit deeper in its tree, for example in a template.
-    return min(tops, key=len)
+    return min(prefixes, key=len)
 
 
-def _read_members(source: Path, members: dict[str, _Member]) -> dict[str, bytes]:
-    """Read the files of the kit. Raise NoUsableKit if one of them should not be in a kit."""
+def _refuse_unsafe_files(source: Path, kit_files: dict[str, _SourceFile]) -> None:
+    """Raise NoUsableKit if the files, by their paths in the kit, cannot be those of a kit.
+
+    Writing them could replace files outside of the kit, or fill the disk.
+    """
     total_size = 0
-    for path, member in members.items():
-        total_size += member.size
-        if not member.is_plain_file:
+    for path, file in kit_files.items():
+        total_size += file.size
+        if not file.is_plain:
             raise NoUsableKit(f"{source} is refused: {path!r} is not a plain file.")
-        if not _is_plain_path(path):
+        if not _stays_in_kit(path):
             raise NoUsableKit(f"{source} is refused: {path!r} is not a path inside the kit.")
         if total_size > MAX_BYTES:
             megabytes = MAX_BYTES // 1024 // 1024
             raise NoUsableKit(f"{source} is refused: its kit has more than {megabytes} MB.")
-    _refuse_files_in_files(source, members)
-    return {path: member.read() for path, member in members.items()}
+    for path in kit_files:
+        for folder in PurePosixPath(path).parents:
+            # An archive can contain both `a` and `a/b`, but no disk can.
+            if str(folder) in kit_files:
+                message = f"{source} cannot be read: {str(folder)!r} is a file and also a folder."
+                raise NoUsableKit(message)
 
 
-def _is_plain_path(path: str) -> bool:
+def _stays_in_kit(path: str) -> bool:
     """Return whether a path leads to a file below the folder of the kit, on every system."""
     parts = PurePosixPath(path).parts
     is_relative = not path.startswith("/") and ".." not in parts
     # A backslash separates directories on Windows, and a control character hides a path.
     return is_relative and path.isprintable() and "\\" not in path
-
-
-def _refuse_files_in_files(source: Path, members: dict[str, _Member]) -> None:
-    """Raise NoUsableKit if a file is also the folder of another file."""
-    for path in members:
-        for parent in PurePosixPath(path).parents:
-            if str(parent) in members:
-                message = f"{source} cannot be read: {str(parent)!r} is a file and also a folder."
-                raise NoUsableKit(message)

@@ -18,11 +18,12 @@ from string import Template
 
 from .command_folder import command_name, module_name
 from .command_templates import COMMAND, PLAIN_COMMAND, PLAIN_TEST, TEST
-from .part_discovery import KIT_FOLDER, command_packages, directory_of, part_names
+from .part_discovery import KIT_FOLDER_NAME, command_packages, directory_of, part_names
 from .program import KIT, PACKAGE, PROGRAM
 from .project import ROOT, require_project
 
-_NAME = re.compile(r"[a-z](-?[a-z0-9]){0,29}")
+_WORD = re.compile(r"[a-z](-?[a-z0-9]){0,29}")
+"""The name of a command or a group, as users type it: `add`, `open-it`, but not `-a` or `a--b`."""
 
 _USAGE = (
     f"Use NAME=add for `{PROGRAM} add`, or NAME=item/add for `{PROGRAM} item add`. "
@@ -32,7 +33,7 @@ _USAGE = (
 _TAKEN_FOLDERS = {
     "commands": "each part has a folder of this name",
     "docs": "the pages of the project are in a folder of this name",
-    KIT_FOLDER: "the kit is in this folder",
+    KIT_FOLDER_NAME: "the kit is in this folder",
     "tests": "the tests of the project are in a folder of this name",
     PACKAGE: "the package itself has this name, and removing the part would remove the package",
 }
@@ -74,7 +75,7 @@ def parse_name(text: str) -> tuple[str | None, str]:
     """
     *groups, name = text.split("/")
     words = [*groups, name]
-    if len(groups) > 1 or not all(_NAME.fullmatch(word) for word in words):
+    if len(groups) > 1 or not all(_WORD.fullmatch(word) for word in words):
         raise Refused(f"{text!r} cannot be the name of a command. {_USAGE}")
     if groups:
         return groups[0], name
@@ -106,8 +107,8 @@ def _find_part_with_group(group: str | None) -> str | None:
     """Return the part that has the group, or None."""
     if group is None:
         return None
-    for owner, folder in _folders_of_commands().items():
-        if owner != KIT_FOLDER and (folder / module_name(group)).is_dir():
+    for owner, commands_folder in _commands_folders().items():
+        if owner != KIT_FOLDER_NAME and (commands_folder / module_name(group)).is_dir():
             return owner
     return None
 
@@ -140,12 +141,13 @@ def check_top_level_name(name: str, part: str) -> None:
     """Raise Refused if the name of a command at the top level already has another meaning."""
     if name == "help":
         raise Refused(f"`{PROGRAM} help` shows the help. Choose another name.")
-    for owner, folder in _folders_of_commands().items():
-        module = module_name(name)
-        if (folder / module).is_dir():
+    module = module_name(name)
+    for owner, commands_folder in _commands_folders().items():
+        if (commands_folder / module).is_dir():
             raise Refused(f"`{PROGRAM} {name}` is a group of commands. Choose another name.")
         # A file of the part itself is reported later, with the other files that exist.
-        if (folder / f"{module}.py").exists() and owner != part:
+        is_command = (commands_folder / f"{module}.py").exists()
+        if is_command and owner != part:
             raise Refused(f"{owner} has the command `{PROGRAM} {name}`. Choose another name.")
 
 
@@ -153,21 +155,29 @@ def check_group(group: str, part: str) -> None:
     """Raise Refused if the name of a group in this part already has another meaning."""
     if group == "help":
         raise Refused(f"`{PROGRAM} help` shows the help. Choose another group.")
-    for owner, folder in _folders_of_commands().items():
-        module = module_name(group)
-        if (folder / f"{module}.py").exists():
+    module = module_name(group)
+    for owner, commands_folder in _commands_folders().items():
+        if (commands_folder / f"{module}.py").exists():
             raise Refused(f"`{PROGRAM} {group}` is a command. Choose another group.")
-        if (folder / module).is_dir() and owner == KIT_FOLDER:
+        if owner == KIT_FOLDER_NAME and (commands_folder / module).is_dir():
             raise Refused(f"The group {group} belongs to the kit. Choose another group.")
-    if group != command_name(part) and module_name(group) in part_names():
+    # A part may have a group of its own name. With the name of another part, readers would look
+    # for the commands of the group in that part.
+    is_named_after_own_part = group == command_name(part)
+    is_named_after_a_part = module in part_names()
+    if is_named_after_a_part and not is_named_after_own_part:
         raise Refused(f"There is a part called {group}. A group of {part} needs another name.")
 
 
-def _folders_of_commands() -> dict[str, Path]:
-    """Return the folder with the commands of the kit and of each part, by the name of its owner."""
+def _commands_folders() -> dict[str, Path]:
+    """Return the folder `commands` of each part and of the kit, by the name of its owner.
+
+    The owner is the name of the part, or "kit".
+    """
     folders = {}
     for package in command_packages():
-        owner = package.removesuffix(".commands").rpartition(".")[2]
+        # Of `acme.stock.commands`, the owner is `stock`.
+        owner = package.split(".")[-2]
         folders[owner] = Path(directory_of(package))
     return folders
 
@@ -175,7 +185,8 @@ def _folders_of_commands() -> dict[str, Path]:
 def new_files(command: NewCommand) -> dict[str, str]:
     """Return the content of each file to create, by its path in the project."""
     files = {}
-    for path, text in _package_files(command).items():
+    # The part or the group may exist already. Its own files stay.
+    for path, text in _init_files(command).items():
         if not (ROOT / path).exists():
             files[path] = text
     *folders, module = command.modules
@@ -185,40 +196,48 @@ def new_files(command: NewCommand) -> dict[str, str]:
         "program": PROGRAM,
         "words": " ".join(command.words),
         "quoted_words": ", ".join(f'"{word}"' for word in command.words),
-        "kit": _kit_as_imported(command),
+        "kit": _kit_import_path(command),
         "kit_package": KIT,
     }
     command_template, test_template = COMMAND, TEST
     if command.is_plain:
         command_template, test_template = PLAIN_COMMAND, PLAIN_TEST
-    files[command_path] = _fill(command_template, names)
-    files[test_path] = _fill(test_template, names)
+    files[command_path] = _code_from(command_template, names)
+    files[test_path] = _code_from(test_template, names)
     return files
 
 
-def _kit_as_imported(command: NewCommand) -> str:
-    """Return the kit as the module of the command imports it, such as `....kit`."""
+def _kit_import_path(command: NewCommand) -> str:
+    """Return what follows `from` where the module of the command imports the kit.
+
+    For `acme/stock/commands/add.py`, it is `...kit` if the program acme contains the kit.
+    """
     if not _is_kit_in_package():
         return KIT
-    # A module in PACKAGE.part.commands is three levels below the package.
-    levels = 2 + len(command.modules)
-    return f"{'.' * levels}{KIT_FOLDER}"
+    # One dot is the folder of the module, and each further dot is the folder around it.
+    *group_folders, _module = command.modules
+    folders_in_package = [command.part, "commands", *group_folders]
+    dots_to_package = "." + "." * len(folders_in_package)
+    return f"{dots_to_package}{KIT_FOLDER_NAME}"
 
 
 def _is_kit_in_package() -> bool:
+    """Return whether the program contains the kit, and does not depend on an installed one."""
     return KIT.startswith(f"{PACKAGE}.")
 
 
-def _fill(template: Template, names: dict[str, str]) -> str:
-    """Return the text of a file."""
-    text = template.substitute(names)
+def _code_from(template: Template, names: dict[str, str]) -> str:
+    """Return the code of a new file: the template with these names, and with sorted imports."""
+    code = template.substitute(names)
     if not _is_kit_in_package():
-        # The kit is a package like typer and pytest, so its imports are not apart from theirs.
-        text = re.sub(r"(import (typer|pytest)\n)\nfrom", r"\1from", text)
-    return text
+        # An empty line separates installed packages from modules of the program. The kit is an
+        # installed package here, like typer and pytest, so the line between them is removed.
+        last_installed_import = r"(import (?:typer|pytest)\n)\n(?=from)"
+        code = re.sub(last_installed_import, r"\1", code)
+    return code
 
 
-def _package_files(command: NewCommand) -> dict[str, str]:
+def _init_files(command: NewCommand) -> dict[str, str]:
     """Return the content of the `__init__.py` of each folder that the command needs."""
     code = f"{PACKAGE}/{command.part}"
     tests = f"tests/{command.part}"
@@ -238,22 +257,24 @@ def _package_files(command: NewCommand) -> dict[str, str]:
 
 def write_files(files: dict[str, str]) -> None:
     """Create the files. Raise Refused, and leave no file behind, if one of them exists."""
-    existing = [path for path in files if (ROOT / path).exists()]
-    if existing:
-        raise Refused(f"These files exist already: {', '.join(existing)}. Nothing was created.")
-    created: list[Path] = []
+    existing_paths = [path for path in files if (ROOT / path).exists()]
+    if existing_paths:
+        listed_paths = ", ".join(existing_paths)
+        raise Refused(f"These files exist already: {listed_paths}. Nothing was created.")
+    created_files: list[Path] = []
     try:
         for path, text in files.items():
-            _create(ROOT / path, text)
-            created.append(ROOT / path)
+            _create_file(ROOT / path, text)
+            created_files.append(ROOT / path)
     except OSError as error:
-        for path_of_file in created:
-            path_of_file.unlink()
+        for file in created_files:
+            file.unlink()
         reason = f"{error.strerror}: {error.filename}"
         raise Refused(f"The files cannot be created ({reason}). Nothing was created.") from error
 
 
-def _create(path: Path, text: str) -> None:
+def _create_file(path: Path, text: str) -> None:
+    """Create a file, and the folders that it needs. Raise FileExistsError if it exists."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # With "x", a file that another process creates at this moment is not replaced.
     with path.open("x") as file:

@@ -12,7 +12,7 @@ from types import ModuleType
 
 from .program import KIT, KIT_DIRECTORY, PACKAGE, PACKAGE_DIRECTORY
 
-KIT_FOLDER = "kit"
+KIT_FOLDER_NAME = "kit"
 """The folder in the package that is not a part, if the program contains the kit."""
 
 
@@ -25,7 +25,8 @@ def part_names() -> list[str]:
     """
     names = []
     for name in sorted(os.listdir(PACKAGE_DIRECTORY)):
-        if name != KIT_FOLDER and name.isidentifier() and _has(name, "__init__.py"):
+        is_package = name.isidentifier() and _exists_in_part(name, "__init__.py")
+        if is_package and name != KIT_FOLDER_NAME:
             names.append(name)
     return names
 
@@ -33,29 +34,36 @@ def part_names() -> list[str]:
 def command_packages() -> list[str]:
     """Return the packages whose files are commands. The package of the kit is the first one."""
     packages = [f"{KIT}.commands"]
-    for name in part_names():
-        if _has(name, "commands"):
-            packages.append(f"{PACKAGE}.{name}.commands")
+    for part in part_names():
+        if _exists_in_part(part, "commands"):
+            packages.append(f"{PACKAGE}.{part}.commands")
     return packages
 
 
 def directory_of(package: str) -> str:
-    """Return the directory of a package of the kit or of a part, without importing it."""
+    """Return the directory of a package in the kit or in a part, without importing it.
+
+    `acme.stock.commands`, for example, is in the folder `stock/commands` of the program `acme`.
+    """
+    # The kit is a separate case: it can be installed outside of the program.
     if package.startswith(f"{KIT}."):
-        below_kit = package.removeprefix(f"{KIT}.")
-        return f"{KIT_DIRECTORY}/{below_kit.replace('.', '/')}"
-    below_package = package.removeprefix(f"{PACKAGE}.")
-    return f"{PACKAGE_DIRECTORY}/{below_package.replace('.', '/')}"
+        parent_directory = KIT_DIRECTORY
+        inner_package = package.removeprefix(f"{KIT}.")
+    else:
+        parent_directory = PACKAGE_DIRECTORY
+        inner_package = package.removeprefix(f"{PACKAGE}.")
+    inner_path = inner_package.replace(".", "/")
+    return f"{parent_directory}/{inner_path}"
 
 
 def offered(module: str) -> Iterator[ModuleType]:
-    """Yield the module with this name of each part that has one."""
-    for name in part_names():
-        if _has(name, f"{module}.py"):
-            yield import_module(f"{PACKAGE}.{name}.{module}")
+    """Import and yield the module with this name, such as `settings`, of each part that has it."""
+    for part in part_names():
+        if _exists_in_part(part, f"{module}.py"):
+            yield import_module(f"{PACKAGE}.{part}.{module}")
 
 
-def _has(part: str, file: str) -> bool:
-    """Return whether the folder of a part has this file or folder."""
+def _exists_in_part(part: str, name: str) -> bool:
+    """Return whether the folder of a part contains a file or a folder with this name."""
     # Each command calls this several times, and pathlib would take three times as long.
-    return os.path.exists(f"{PACKAGE_DIRECTORY}/{part}/{file}")
+    return os.path.exists(f"{PACKAGE_DIRECTORY}/{part}/{name}")

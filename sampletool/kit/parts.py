@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .part_discovery import KIT_FOLDER, part_names
+from .part_discovery import KIT_FOLDER_NAME, part_names
 from .program import KIT, PACKAGE
 from .project import ROOT, has_uncommitted_changes, require_project, run_git, tracked_files
 
@@ -62,17 +62,17 @@ def main(args: list[str]) -> int:
     return 0
 
 
-def remove(names: set[str], *, is_dry_run: bool) -> None:
-    """Show what belongs to these parts, and remove it. End the program if that is refused."""
-    _refuse_unknown(names)
+def remove(parts: set[str], *, is_dry_run: bool) -> None:
+    """Print what belongs to these parts, and remove it. End the program if that is refused."""
+    _refuse_other_names(parts)
     if not is_dry_run and has_uncommitted_changes():
         message = "Cannot remove a part: files differ from the last commit."
         raise SystemExit(f"{message} Commit them first. Then git can undo the removal.")
-    paths = tracked_files()
-    removal = plan_removal(names, paths)
-    _print_lines(["This would be removed:" if is_dry_run else "Removing:", *removal.lines()])
+    removal = plan_removal(parts, tracked_files())
     if is_dry_run:
+        _print_lines(["This would be removed:", *removal.lines()])
         return
+    _print_lines(["Removing:", *removal.lines()])
     run_git("rm", "-rq", "--", *removal.folders)
     for path, text in removal.changed_files.items():
         (ROOT / path).write_text(text)
@@ -84,42 +84,65 @@ def remove(names: set[str], *, is_dry_run: bool) -> None:
     )
 
 
-def plan_removal(names: set[str], paths: list[str]) -> Removal:
-    """Return what belongs to the parts, among the files with these paths."""
-    folders = find_folders(names, paths)
+def plan_removal(parts: set[str], paths: list[str]) -> Removal:
+    """Return what belongs to these parts. `paths` are those of all files that may be changed."""
+    folders = find_folders(parts, paths)
+    removed_prefixes = tuple(f"{folder}/" for folder in folders)
     changed_files = {}
     removed_line_count = {}
     for path in paths:
-        if _has_marks(path) and not path.startswith(tuple(f"{folder}/" for folder in folders)):
-            text = (ROOT / path).read_text()
-            new_text = remove_lines(names, path, text)
-            if new_text != text:
-                changed_files[path] = new_text
-                removed_line_count[path] = text.count("\n") - new_text.count("\n")
+        if path.startswith(removed_prefixes) or not _can_have_marked_lines(path):
+            continue
+        text = (ROOT / path).read_text()
+        new_text = remove_lines(parts, path, text)
+        if new_text != text:
+            changed_files[path] = new_text
+            removed_line_count[path] = text.count("\n") - new_text.count("\n")
     return Removal(sorted(folders), changed_files, removed_line_count)
 
 
-def find_folders(names: set[str], paths: Iterable[str]) -> set[str]:
-    """Return the folders of these parts. If one contains another, return the outer one."""
+def find_folders(parts: set[str], paths: Iterable[str]) -> set[str]:
+    """Return the folders of these parts. `paths` are those of all files of the project.
+
+    If one folder of a part contains another, return only the outer one.
+    """
     folders = set()
     for path in paths:
-        # The first folder is the package, `tests` or `docs`. A package can be called like a part.
-        top, *inner_names = path.split("/")
-        inner_folders = inner_names[:-1]
-        if top not in (PACKAGE, "tests", "docs") or inner_folders[:1] == [KIT_FOLDER]:
-            continue
-        for depth, name in enumerate(inner_folders):
-            if name == "commands":
-                # The folders in it are groups of commands.
-                break
-            if name in names:
-                folders.add("/".join([top, *inner_folders[: depth + 1]]))
-                break
+        folder = _outermost_part_folder(parts, path)
+        if folder is not None:
+            folders.add(folder)
     return folders
 
 
+def _outermost_part_folder(parts: set[str], path: str) -> str | None:
+    """Return the first folder on the path of a file that has the name of a part, or None.
+
+    For the part `stock`, it is `tests/mcp/stock` in `tests/mcp/stock/test_add.py`.
+    """
+    *folders, _file_name = path.split("/")
+    if not folders or folders[0] not in (PACKAGE, "tests", "docs"):
+        return None
+    # The top folder is not compared: the package may have the name of a part.
+    top_folder, *inner_folders = folders
+    # The kit belongs to no part.
+    if inner_folders and inner_folders[0] == KIT_FOLDER_NAME:
+        return None
+    folder = top_folder
+    for name in inner_folders:
+        if name == "commands":
+            # The folders in it are groups of commands.
+            return None
+        folder = f"{folder}/{name}"
+        if name in parts:
+            return folder
+    return None
+
+
 def remove_lines(names: set[str], path: str, text: str) -> str:
-    """Return the text of a file without the lines that end with the mark of one of the parts."""
+    """Return the text of the file at `path` without the lines that belong to one of these names.
+
+    Such a line ends with a comment that consists of the name: `# stock` or `<!-- stock -->`.
+    """
     marks = tuple(_mark(name, path) for name in names)
     kept_lines = []
     for line in text.splitlines(keepends=True):
@@ -129,27 +152,29 @@ def remove_lines(names: set[str], path: str, text: str) -> str:
 
 
 def _mark(name: str, path: str) -> str:
-    """Return the end of each line that belongs to a part."""
+    """Return the comment that marks a line of this file as belonging to a part."""
     if path.endswith(".md"):
         return f"<!-- {name} -->"
     return f"# {name}"
 
 
-def _has_marks(path: str) -> bool:
-    """Return whether lines of this file can belong to a part."""
+def _can_have_marked_lines(path: str) -> bool:
+    """Return whether lines of this file can belong to a part. Only these files are searched."""
     file_name = path.rpartition("/")[2]
     return file_name.startswith(("pyproject.", "Makefile")) or path.endswith(".md")
 
 
-def _refuse_unknown(names: set[str]) -> None:
-    """End the program if a name is not that of a part that can be removed."""
+def _refuse_other_names(names: set[str]) -> None:
+    """End the program if one of the names is not the name of a part that can be removed."""
     if PACKAGE in names:
         message = f"{PACKAGE} is the package of the program. It cannot be removed as a part."
         raise SystemExit(message)
     unknown = sorted(names - set(part_names()))
     if unknown:
-        there_are = ", ".join(part_names()) or "none"
-        raise SystemExit(f"No such part: {', '.join(unknown)}. The parts are: {there_are}.")
+        existing_parts = ", ".join(part_names())
+        if not existing_parts:
+            existing_parts = "none"
+        raise SystemExit(f"No such part: {', '.join(unknown)}. The parts are: {existing_parts}.")
 
 
 def _print_lines(lines: Iterable[str]) -> None:

@@ -28,12 +28,12 @@ from types import FrameType
 
 from .checksums import (
     CHECKSUMS_FILE,
+    CHECKSUMS_NAME,
     KIT_FOLDER,
-    NAME,
+    checksums_text,
     describe_edited,
     differing_files,
     edited_files,
-    listing,
 )
 from .folder_exchange import ExchangeUnsupported, exchange
 from .kit_source import NoUsableKit, read_kit
@@ -42,19 +42,28 @@ from .project import ROOT, has_uncommitted_changes, run_git
 from .requirements import RaisedRequirements, raise_requirements
 from .safety.flock import EXCLUSIVE, try_lock
 
-_NEW_FOLDER = KIT_FOLDER.with_name(".new-kit")
+_NEW_KIT_FOLDER = KIT_FOLDER.with_name(".new-kit")
 """Next to the kit. A folder with this name cannot be a part, because it cannot be imported."""
 
-_PROJECT_FILE = ROOT / "pyproject.toml"
-_PINS_FILE = ROOT / "constraints.txt"
+_PYPROJECT_FILE = ROOT / "pyproject.toml"
+_CONSTRAINTS_FILE = ROOT / "constraints.txt"
 
-_CHANGED_PATHS = (f"{PACKAGE}/kit", "pyproject.toml", "constraints.txt")
-"""What an upgrade can change, below the directory of the project."""
+_UPGRADED_PATHS = (f"{PACKAGE}/kit", "pyproject.toml", "constraints.txt")
+"""The paths that an upgrade can change, relative to the directory of the project."""
 
-_UNDO = f"python -m {KIT}.upgrade --restore"
+_RESTORE_COMMAND = f"python -m {KIT}.upgrade --restore"
 
-_STASH = ("stash", "push", "--quiet", "--include-untracked", "--message", "an upgrade of the kit")
-"""The arguments of git that put the changes of an upgrade away, and keep them."""
+_STASH_ARGUMENTS = (
+    "stash",
+    "push",
+    "--quiet",
+    "--include-untracked",
+    "--message",
+    "an upgrade of the kit",
+    "--",
+    *_UPGRADED_PATHS,
+)
+"""The arguments of git that undo the changes of an upgrade, and keep a copy of them."""
 
 _USAGE = f"""Usage: python -m {KIT}.upgrade FROM
        python -m {KIT}.upgrade --restore
@@ -63,6 +72,7 @@ FROM is the folder of a newer kit, a checkout of a project that has it, or a whe
 --restore undoes an upgrade that was not committed."""
 
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that ask a process to exit: Ctrl-C, `kill`, and a closed terminal."""
 
 
 class Refused(Exception):
@@ -94,7 +104,9 @@ class Kit:
 
 def main(args: list[str]) -> int:
     """Upgrade the kit, or restore it. Return the exit code."""
-    if len(args) != 1 or (args[0].startswith("-") and args[0] != "--restore"):
+    is_restore = args == ["--restore"]
+    has_source = len(args) == 1 and not args[0].startswith("-")
+    if not is_restore and not has_source:
         raise SystemExit(_USAGE)
     if f"{PACKAGE}.kit" != KIT:
         distribution = KIT.partition(".")[0]
@@ -103,15 +115,16 @@ def main(args: list[str]) -> int:
             f"Upgrade that package, for example with pip install --upgrade {distribution}."
         )
     try:
-        with _interruptible(), _only_one():
-            if args[0] == "--restore":
+        with _signals_raise_interrupted(), _upgrade_lock():
+            if is_restore:
                 restore()
                 return 0
             return upgrade(Path(args[0]))
     except (Refused, NoUsableKit) as error:
         raise SystemExit(str(error)) from None
     except Interrupted as interrupted:
-        # The caller learns from the way in which this process ends that a signal has ended it.
+        # End by the same signal, this time without a handler: a shell that runs this in a script
+        # then sees the signal, and ends the script too.
         signal.signal(interrupted.number, signal.SIG_DFL)
         os.kill(os.getpid(), interrupted.number)
         raise
@@ -124,184 +137,194 @@ def upgrade(source: Path) -> int:
     """
     if not CHECKSUMS_FILE.exists():
         raise Refused("This project develops the kit itself: its kit has no CHECKSUMS.")
-    newer = _read_newer(source)
-    old_revision = own_revision()
-    if newer.revision == old_revision:
+    newer_kit = _read_newer_kit(source)
+    old_revision = current_revision()
+    if newer_kit.revision == old_revision:
         _print_lines(f"The kit already has revision {old_revision}. Nothing was changed.")
         return 0
-    _refuse_problems(newer)
-    news = _news(newer)
-    requirements = _raised_requirements(newer)
+    _refuse_unsafe_upgrade(newer_kit)
+    # Find out everything before anything changes. Afterwards, the older CHANGELOG is gone.
+    changelog_lines = _new_changelog_lines(newer_kit)
+    requirements = _requirements_with(newer_kit)
 
     try:
-        _write_new_folder(newer)
+        _write_new_kit_folder(newer_kit)
+        # The project must not get a newer kit with the requirements of the older one.
         with _signals_blocked():
-            _take_new_folder()
+            _put_new_kit_in_place()
             _write_requirements(requirements)
     finally:
-        _delete(_NEW_FOLDER)
+        # It contains the older kit now, or the newer one if the upgrade has failed.
+        _delete_if_exists(_NEW_KIT_FOLDER)
 
     _print_lines(
-        f"The kit was upgraded from revision {old_revision} to {newer.revision}.",
+        f"The kit was upgraded from revision {old_revision} to {newer_kit.revision}.",
         *requirements.changes,
-        *news,
+        *changelog_lines,
     )
     return _check_project()
 
 
-def own_revision() -> int:
-    """Return the revision of the kit of this project."""
-    return int((KIT_FOLDER / "REVISION").read_text())
-
-
 def restore() -> None:
-    """Undo an upgrade that was not committed, and say what was done.
+    """Undo an upgrade that was not committed, and print what was done.
 
     Changes to the same files, made since the upgrade, are not lost: git keeps them in its stash.
     """
-    left_folder = _NEW_FOLDER.exists()
-    _delete(_NEW_FOLDER)
-    changes = run_git("status", "--porcelain", "--", *_CHANGED_PATHS)
-    if changes:
-        run_git(*_STASH, "--", *_CHANGED_PATHS)
+    has_leftover = _NEW_KIT_FOLDER.exists()
+    _delete_if_exists(_NEW_KIT_FOLDER)
+    uncommitted_changes = run_git("status", "--porcelain", "--", *_UPGRADED_PATHS)
+    if uncommitted_changes:
+        run_git(*_STASH_ARGUMENTS)
         _print_lines(
             "The kit is as it was in the last commit.",
             "What the upgrade had changed is in git's stash: git stash show",
         )
-    elif left_folder:
+    elif has_leftover:
         _print_lines("The kit was unchanged. A folder that a killed upgrade had left was deleted.")
     else:
         _print_lines(
-            f"There was nothing to restore: the kit, revision {own_revision()}, is as it was in "
-            "the last commit.",
+            f"There was nothing to restore: the kit, revision {current_revision()}, is as it was "
+            "in the last commit.",
             "If you have committed the upgrade, undo that commit with git revert.",
         )
 
 
-def _read_newer(source: Path) -> Kit:
+def current_revision() -> int:
+    """Return the revision of the kit that this project has now."""
+    return int((KIT_FOLDER / "REVISION").read_text())
+
+
+def _read_newer_kit(source: Path) -> Kit:
     """Return the kit in `source`. Raise NoUsableKit if there is none, or if it was edited there."""
     files = read_kit(source)
     try:
         revision = int(files["REVISION"])
     except ValueError:
         raise NoUsableKit(f"{source} has a kit whose REVISION is not a number.") from None
-    if NAME in files:
-        # This project, too, has taken its kit from another one.
-        edited = differing_files(files[NAME].decode(), files)
-        if edited:
-            listed = ", ".join(f"kit/{path}" for path in edited)
-            raise NoUsableKit(f"{source} has a kit that was edited: {listed}.")
+    # The kit has no checksums in the project that develops it. Any other project has taken it
+    # from somewhere, and its checksums show whether it was edited there.
+    if CHECKSUMS_NAME in files:
+        edited_paths = differing_files(files[CHECKSUMS_NAME].decode(), files)
+        if edited_paths:
+            listed_paths = ", ".join(f"kit/{path}" for path in edited_paths)
+            raise NoUsableKit(f"{source} has a kit that was edited: {listed_paths}.")
     return Kit(revision, files)
 
 
-def _refuse_problems(newer: Kit) -> None:
-    """Raise Refused with everything that prevents the upgrade."""
+def _refuse_unsafe_upgrade(newer_kit: Kit) -> None:
+    """Raise Refused, with every reason, if git could not undo the upgrade or the kit is older."""
     problems = []
-    revision = own_revision()
-    if newer.revision < revision:
-        problems.append(f"The kit has revision {revision}. Revision {newer.revision} is older.")
+    revision = current_revision()
+    if newer_kit.revision < revision:
+        problems.append(f"The kit has revision {revision}. Revision {newer_kit.revision} is older.")
     if has_uncommitted_changes():
         problems.append("Files differ from the last commit. Commit them, or undo them with git.")
-    edited = edited_files()
-    if edited:
-        problems.append(describe_edited(edited))
+    edited_paths = edited_files()
+    if edited_paths:
+        problems.append(describe_edited(edited_paths))
     if problems:
         raise Refused("\n".join([*problems, "Nothing was changed."]))
 
 
-def _news(newer: Kit) -> list[str]:
+def _new_changelog_lines(newer_kit: Kit) -> list[str]:
     """Return the lines of the newer CHANGELOG that the one of this project does not have."""
     known_lines = set((KIT_FOLDER / "CHANGELOG.md").read_text().splitlines())
-    lines = newer.text("CHANGELOG.md").splitlines()
-    return [line for line in lines if line not in known_lines]
+    newer_lines = newer_kit.text("CHANGELOG.md").splitlines()
+    return [line for line in newer_lines if line not in known_lines]
 
 
-def _raised_requirements(newer: Kit) -> RaisedRequirements:
-    """Return what pyproject.toml and constraints.txt must be like for the newer kit."""
-    project = _PROJECT_FILE.read_text()
-    pins = _PINS_FILE.read_text()
-    return raise_requirements(newer.text("NEEDS.toml"), project, pins)
+def _requirements_with(newer_kit: Kit) -> RaisedRequirements:
+    """Return the texts that pyproject.toml and constraints.txt must have for the newer kit."""
+    needs = newer_kit.text("NEEDS.toml")
+    pyproject = _PYPROJECT_FILE.read_text()
+    constraints = _CONSTRAINTS_FILE.read_text()
+    return raise_requirements(needs, pyproject, constraints)
 
 
-def _write_requirements(requirements: RaisedRequirements) -> None:
-    """Write the files that change.
-
-    An unchanged file is not written: if it were newer, make would build the environment again.
-    """
-    if requirements.project != _PROJECT_FILE.read_text():
-        _PROJECT_FILE.write_text(requirements.project)
-    if requirements.pins != _PINS_FILE.read_text():
-        _PINS_FILE.write_text(requirements.pins)
-
-
-def _write_new_folder(newer: Kit) -> None:
-    """Write the newer kit next to the older one, with its checksums."""
+def _write_new_kit_folder(newer_kit: Kit) -> None:
+    """Write the newer kit, with its checksums, to the folder next to the older one."""
     # A killed upgrade may have left one.
-    _delete(_NEW_FOLDER)
-    files = {**newer.files, NAME: listing(newer.files).encode()}
-    for path, content in files.items():
-        file = _NEW_FOLDER / path
+    _delete_if_exists(_NEW_KIT_FOLDER)
+    checksums = checksums_text(newer_kit.files).encode()
+    contents = {**newer_kit.files, CHECKSUMS_NAME: checksums}
+    for path, content in contents.items():
+        file = _NEW_KIT_FOLDER / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
 
 
-def _take_new_folder() -> None:
-    """Give the new folder the name of the kit. The older kit gets the name of the new folder."""
+def _put_new_kit_in_place() -> None:
+    """Exchange the names of the two folders, so that the newer kit is the kit of the project."""
     try:
-        exchange(str(_NEW_FOLDER), str(KIT_FOLDER))
+        exchange(str(_NEW_KIT_FOLDER), str(KIT_FOLDER))
     except ExchangeUnsupported:
         # Between the two renames, there is no kit. If this process is killed there, `git restore .`
         # brings it back.
-        old_folder = _NEW_FOLDER.with_name(".old-kit")
-        _delete(old_folder)
-        KIT_FOLDER.rename(old_folder)
-        _NEW_FOLDER.rename(KIT_FOLDER)
-        _delete(old_folder)
+        old_kit_folder = KIT_FOLDER.with_name(".old-kit")
+        _delete_if_exists(old_kit_folder)
+        KIT_FOLDER.rename(old_kit_folder)
+        _NEW_KIT_FOLDER.rename(KIT_FOLDER)
+        _delete_if_exists(old_kit_folder)
+
+
+def _write_requirements(requirements: RaisedRequirements) -> None:
+    """Write pyproject.toml and constraints.txt, each only if its text changes.
+
+    An unchanged file keeps its date. With a new date, make would build the environment again.
+    """
+    if requirements.pyproject != _PYPROJECT_FILE.read_text():
+        _PYPROJECT_FILE.write_text(requirements.pyproject)
+    if requirements.constraints != _CONSTRAINTS_FILE.read_text():
+        _CONSTRAINTS_FILE.write_text(requirements.constraints)
 
 
 def _check_project() -> int:
-    """Run the rules for the project with the newer kit. Return the exit code."""
-    stash = shlex.join(["git", *_STASH, "--", *_CHANGED_PATHS])
-    undo = [f"To undo the upgrade: {_UNDO}", f"The same without the kit: {stash}"]
-    _print_lines(*undo, "Now make check examines the project.")
-    # This process may itself run in make, whose options are not meant for another one.
-    environ = {**os.environ}
-    environ.pop("MAKEFLAGS", None)
-    checked = subprocess.run(["make", "check"], cwd=ROOT, env=environ, check=False)  # noqa: S607
-    if checked.returncode == 0:
+    """Run `make check` with the newer kit. Return the exit code of the upgrade."""
+    stash_command = shlex.join(["git", *_STASH_ARGUMENTS])
+    how_to_undo = (
+        f"To undo the upgrade: {_RESTORE_COMMAND}",
+        f"The same without the kit: {stash_command}",
+    )
+    _print_lines(*how_to_undo, "Now make check examines the project.")
+    environment = dict(os.environ)
+    # If make runs this upgrade, its own options are in this variable. They are not for this run.
+    environment.pop("MAKEFLAGS", None)
+    make = subprocess.run(["make", "check"], cwd=ROOT, env=environment, check=False)  # noqa: S607
+    if make.returncode == 0:
         _print_lines("make check passes with the newer kit. Next: make test, then commit.")
         return 0
     _print_lines(
         "make check fails with the newer kit, see above. Correct your code, or undo the upgrade.",
-        *undo,
+        *how_to_undo,
     )
     return 1
 
 
 @contextmanager
-def _only_one() -> Iterator[None]:
-    """Keep other upgrades of this project out. Raise Refused if one is running."""
-    descriptor = os.open(ROOT, os.O_RDONLY)
+def _upgrade_lock() -> Iterator[None]:
+    """Lock the project against other upgrades during the block. Raise Refused if one is running."""
+    # A directory can be locked like a file. The kernel releases the lock when the process exits.
+    project_descriptor = os.open(ROOT, os.O_RDONLY)
     try:
-        if not try_lock(descriptor, EXCLUSIVE):
+        if not try_lock(project_descriptor, EXCLUSIVE):
             raise Refused("Another upgrade of this project is running. Wait until it has ended.")
         yield
     finally:
-        os.close(descriptor)
+        os.close(project_descriptor)
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Raise Interrupted when a signal arrives, so that `finally` blocks run."""
-    handlers = {}
+def _signals_raise_interrupted() -> Iterator[None]:
+    """Raise Interrupted when a signal arrives in the block, so that its `finally` parts run."""
+    previous_handlers = {}
     for number in _ENDING_SIGNALS:
         # If the caller ignores a signal, as nohup does, it stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
-            handlers[number] = signal.signal(number, _raise_interrupted)
+            previous_handlers[number] = signal.signal(number, _raise_interrupted)
     try:
         yield
     finally:
-        for number, handler in handlers.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 
@@ -311,16 +334,15 @@ def _raise_interrupted(number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Make signals wait until the block has ended. What is in the block belongs together."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
+    """Delay signals until the end of the block, so that none stops it between two of its steps."""
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING_SIGNALS)
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING_SIGNALS)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
 
 
-def _delete(folder: Path) -> None:
-    """Delete a folder that may be missing."""
+def _delete_if_exists(folder: Path) -> None:
     if folder.exists():
         shutil.rmtree(folder)
 
@@ -328,7 +350,7 @@ def _delete(folder: Path) -> None:
 def _print_lines(*lines: str) -> None:
     for line in lines:
         sys.stdout.write(f"{line}\n")
-    # What make prints next comes after these lines.
+    # Otherwise, what make prints next could appear before these lines.
     sys.stdout.flush()
 
 

@@ -91,6 +91,7 @@ def survey(file: CsvFile, beat: Callable[[], None]) -> tuple[str, list[Part]]:
         has_quote = has_quote or b'"' in block
         beat()
     bounds = {0, size}
+    # In quotes, the end of a line may be inside of a cell. So a file with quotes has one part.
     if not has_quote:
         for offset in range(PART_BYTES, size, PART_BYTES):
             line_end = os.pread(file.descriptor, _BLOCK_BYTES, offset).find(b"\n")

@@ -85,12 +85,12 @@ class DigestCache:
         return file_digest
 
     def save(self) -> None:
-        """Write what is remembered. A failure costs only time, so it is ignored."""
+        """Write the digests to the cache file. A failure costs only time, so it is ignored."""
         if not self._has_changed or self._boot_id == "":
             return
         files = {}
         for name, entry in self._remembered.items():
-            # Otherwise, the files of old versions would stay in here permanently.
+            # Files that were deleted are forgotten. Otherwise, the cache would always grow.
             if os.path.lexists(name):
                 files[name] = entry
         content = json.dumps({"boot_id": self._boot_id, "files": files})

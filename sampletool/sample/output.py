@@ -45,11 +45,11 @@ def look(path: Path, identity: Identity, *, overwrite: bool) -> tuple[OutputEffe
     """
     if not os.path.lexists(path):
         return "created", None
-    found, result = _read(path)
+    description, result = _read(path)
     if result is not None and result["about"] == identity:
         return "unchanged", result["columns"]
     if not overwrite:
-        raise OutputExists(str(path), found=found)
+        raise OutputExists(str(path), found=description)
     if path.is_symlink() or not path.is_file():
         raise UnsafePath(str(path), "it is not a regular file")
     return "updated", None
@@ -80,12 +80,13 @@ def lock_path(path: Path) -> Path:
     in a directory of the user. There, its name contains the inode of the output's directory, so
     that it is the same lock for each spelling of the path.
     """
-    if path.parent.parent == Path(os.path.realpath(session_root())):
+    is_in_session = path.parent.parent == Path(os.path.realpath(session_root()))
+    if is_in_session:
         return path.with_name(f".{path.name}.lock")
-    directory = os.stat(path.parent)
-    name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
-    locks = private_directory(private_directory(state_directory()) / "locks")
-    return locks / f"output-{directory.st_dev:x}-{directory.st_ino:x}-{name}.lock"
+    parent = os.stat(path.parent)
+    name_hash = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    locks_directory = private_directory(private_directory(state_directory()) / "locks")
+    return locks_directory / f"output-{parent.st_dev:x}-{parent.st_ino:x}-{name_hash}.lock"
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any] | None]:
@@ -102,6 +103,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any] | None]:
 
 
 def _sealed(content: bytes) -> bytes:
+    """Return the content with its checksum at the end, which shows later that nobody changed it."""
     return content + _SEAL.format(hashlib.sha256(content).hexdigest()).encode()
 
 

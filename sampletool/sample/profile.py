@@ -97,8 +97,13 @@ def profile_part(file: CsvFile, part: Part, width: int) -> tuple[list[ColumnProf
 
 def merge_columns(first: list[ColumnProfile], second: list[ColumnProfile]) -> list[ColumnProfile]:
     """Return the profiles of the columns from those of some rows, and of the rows that follow."""
-    max_distinct = min(_MAX_DISTINCT, _MAX_DISTINCT_OF_ALL_COLUMNS // len(first))
-    return [_merge(*both, max_distinct) for both in zip(first, second, strict=True)]
+    # With many columns, each one may count fewer values, because all counters share the memory.
+    share_of_column = _MAX_DISTINCT_OF_ALL_COLUMNS // len(first)
+    max_distinct = min(_MAX_DISTINCT, share_of_column)
+    merged = []
+    for first_column, second_column in zip(first, second, strict=True):
+        merged.append(_merge_column(first_column, second_column, max_distinct))
+    return merged
 
 
 def profile_cells(cells: Sequence[str]) -> ColumnProfile:
@@ -119,13 +124,22 @@ def profile_cells(cells: Sequence[str]) -> ColumnProfile:
     )
 
 
-def _merge(first: ColumnProfile, second: ColumnProfile, max_distinct: int) -> ColumnProfile:
+def _merge_column(
+    first: ColumnProfile,
+    second: ColumnProfile,
+    max_distinct: int,
+) -> ColumnProfile:
+    """Return the profile of one column from those of some rows, and of the rows that follow.
+
+    If it has more than `max_distinct` different values, they are no longer counted.
+    """
     missing = first.missing + second.missing
+    # A profile without values has no minimum, so it must not be compared with another one.
     if second.count == 0:
         return replace(first, missing=missing)
     counts = second.counts
     if first.count > 0:
-        counts = _merge_counts(first.counts, counts)
+        counts = _merge_counts(first.counts, second.counts)
     if counts is not None and len(counts) > max_distinct:
         counts = None
     if first.count == 0:
@@ -149,6 +163,7 @@ def _merge_counts(first: Counter[str] | None, second: Counter[str] | None) -> Co
 
 
 def _merge_numbers(first: Numbers | None, second: Numbers | None) -> Numbers | None:
+    """Return what is known about all numbers, or None if there are values that are no numbers."""
     if first is None or second is None:
         return None
     total, rest = _add([first.total, first.rest, second.total, second.rest])
@@ -168,6 +183,7 @@ def _read_numbers(values: list[str]) -> Numbers | None:
     if text.isascii() and "_" not in text:
         with suppress(ValueError):
             return _summarize([int(value) for value in values], _MAX_INTEGER)
+        # Not all of them are integers, or one is too large.
         with suppress(ValueError):
             return _summarize([float(value) for value in values], _MAX_NUMBER)
     return None

@@ -179,7 +179,8 @@ class Outputs:
         self.built[name] = built
         self._has_written = True
         if has_other_names:
-            # One of the names may be a file of the user. A new file has no other name.
+            # The journal has a second name (a hard link), which may be a file of the user. Writing
+            # to it would change that file too, so the journal becomes a new file.
             self._replace_journal()
 
     def _link(self, name: str, version: str) -> None:
@@ -219,11 +220,13 @@ class Outputs:
     # The journal
 
     def _read_journal(self) -> None:
+        """Read how each target was built: each line of the journal is a name and a record."""
         lines: list[bytes] = []
         with suppress(FileNotFoundError):
             lines = read_regular(self._journal, _MAX_JOURNAL_BYTES, follow=False).splitlines()
         for line in lines:
-            # The line may be torn, or of another version of the tool.
+            # A command that was killed may have written half of a line, and another version of the
+            # tool may have written other members. Such a target is then built again.
             with suppress(ValueError, TypeError, AttributeError, RecursionError):
                 name, members = json.loads(line)
                 self.built[name] = _built_from(members)

@@ -42,7 +42,10 @@ _PASSED_ON = frozenset(
 _SHOWN_LINES = 10
 
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
-"""Why a command cannot be started now, but can be when another one has exited."""
+"""The errors of the system that go away when another command exits.
+
+There are too many open files or processes, or too little memory.
+"""
 
 _RESERVED_FILES = 40
 """How many open files this process needs for itself."""
@@ -227,9 +230,11 @@ class JobRun:
 
     @property
     def results(self) -> list[JobResult]:
-        """What has become of each job so far."""
+        """The results of all jobs so far. After an interruption, they say how far the run came."""
         results = []
         for name, result in self._results.items():
+            # Until a job has exited, its result is that it was not started. If it runs when
+            # somebody asks, the run was interrupted, and its command is stopped.
             if name in self._running:
                 result = replace(result, status="stopped")
             results.append(result)
@@ -267,18 +272,20 @@ class JobRun:
             self._waiting.popleft()
 
     def _start(self, planned: Planned) -> bool:
-        """Start a job. Return False if there is no room for it until another one has exited."""
+        """Start a job. Return False if there is no room for it until another one has exited.
+
+        A job that cannot be started at all has failed. There is nothing to try again, so return
+        True.
+        """
         job = planned.job
         directory = self._directory / job.name
         try:
-            inputs: Iterable[str] = planned.built.inputs
-            if not job.outputs:
-                inputs = job.find_inputs(self._context.workspace)
+            inputs = self._inputs_of(planned)
         except ValueError as error:
             self._finish(JobResult(job.name, "failed", note=str(error)))
             return True
-        needs = {need: self._outputs.version_of(need) for need in job.needs}
-        stage(directory, self._context.workspace, inputs, needs)
+        needed_outputs = {need: self._outputs.version_of(need) for need in job.needs}
+        stage(directory, self._context.workspace, inputs, needed_outputs)
         try:
             self._children.start(
                 job.name,
@@ -288,7 +295,9 @@ class JobRun:
                 make_log_path=lambda: self._log_path(job.name),
             )
         except OSError as error:
+            # If no other job runs, waiting for one to exit would never end.
             if error.errno in _NO_ROOM and self._running:
+                # The next attempt creates it again.
                 remove(directory)
                 return False
             note = f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"
@@ -297,6 +306,14 @@ class JobRun:
         self._running[job.name] = planned
         self._progress.start(job.name, planned.reason or None)
         return True
+
+    def _inputs_of(self, planned: Planned) -> Iterable[str]:
+        """Return the paths of the input files of a job. Raise ValueError if they are not found."""
+        is_target = bool(planned.job.outputs)
+        if is_target:
+            # The plan has found them already, to tell whether the target is stale.
+            return planned.built.inputs
+        return planned.job.find_inputs(self._context.workspace)
 
     def _log_path(self, name: str) -> Path:
         """Return the path of a job's log. Called when there is something to write."""
@@ -330,8 +347,12 @@ class JobRun:
         return replace(result, status="built", outputs=outputs, note=note)
 
     def _finish(self, result: JobResult) -> None:
-        """Remember a result, and show it. Only after a success, jobs that need this one can run."""
+        """Keep the result of a job, and show it.
+
+        If the job has succeeded, the jobs that need it can be started from now on.
+        """
         name = result.name
+        # The others had to run. The result says why.
         if result.status != "up_to_date":
             result = replace(result, reason=self._stale[name].reason or None)
         self._results[name] = result
@@ -341,11 +362,15 @@ class JobRun:
 
 
 def _environment(context: Context) -> dict[str, str]:
-    """Return the variables that all commands get."""
-    own_prefix = env_variable("")
+    """Return the environment variables that every command of a job gets.
+
+    These are few: a variable that only one user has could change what is built.
+    """
+    # Such as `TOOL_`, the beginning of each variable of the tool itself
+    prefix_of_tool = env_variable("")
     environment = {}
     for name, value in os.environ.items():
-        if name in _PASSED_ON or name.startswith(own_prefix):
+        if name in _PASSED_ON or name.startswith(prefix_of_tool):
             environment[name] = value
     environment[env_variable("WORKSPACE")] = str(context.workspace)
     environment[env_variable("SESSION_ID")] = context.session_id
@@ -392,14 +417,16 @@ def stage(
 
 @contextmanager
 def _scratch_directory(context: Context, mode: str) -> Iterator[Path]:
-    """Create a directory for this command, on the file system of the outputs. Remove it at the end.
+    """Create a directory for this command, and remove it at the end of the block.
 
-    Before, the holder of the exclusive lock removes those that killed commands have left.
+    It is on the file system of the outputs, so that outputs can be renamed to their places.
     """
     parent = private_directory(make_workspace_directory(context.workspace) / "tmp")
+    # No other command runs while this one holds the exclusive lock. So whatever is here was left
+    # by a command that was killed.
     if mode == "exclusive":
-        for left_over in parent.iterdir():
-            remove(left_over)
+        for leftover in parent.iterdir():
+            remove(leftover)
     directory = parent / f"{context.session_id}.{context.request_id}"
     directory.mkdir(mode=PRIVATE_MODE)
     try:

@@ -221,11 +221,12 @@ def _faults_of_env(value: object) -> Iterator[str]:
     if not isinstance(value, dict):
         yield "env has to be a table, such as { LEVEL = '3' }"
         return
-    own_prefix = env_variable("")
+    # Such as `TOOL_`, the beginning of each variable of the tool itself
+    prefix_of_tool = env_variable("")
     for name, text in value.items():
         if not _VARIABLE.fullmatch(name):
             yield f"env: {name!r} is not the name of a variable"
-        elif name.startswith(own_prefix):
+        elif name.startswith(prefix_of_tool):
             yield f"env: {name} belongs to the tool"
         if not isinstance(text, str) or "\0" in text:
             yield f"env: {name} has to be a text"

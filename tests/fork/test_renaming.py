@@ -10,7 +10,7 @@ COMMANDS = ("config", "lock")
 
 
 def renamed(text: str, new: Names = NEW) -> str:
-    return Renaming(OLD, new, COMMANDS).content(text.encode()).decode()
+    return Renaming(OLD, new, COMMANDS).rename_content(text.encode()).decode()
 
 
 @pytest.mark.parametrize(
@@ -104,5 +104,5 @@ def test_files_and_folders_of_commands_are_words_that_follow_the_program() -> No
 
     assert words == {"weigh_it", "task"}
     text = "prog weigh-it, prog task add, prog heavy"
-    replaced = Renaming(OLD, NEW, words).content(text.encode())
+    replaced = Renaming(OLD, NEW, words).rename_content(text.encode())
     assert replaced == b"n-t weigh-it, n-t task add, prog heavy"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.checksums import differing_files, listing
+from sampletool.kit.checksums import checksums_text, differing_files
 from sampletool.kit.program import KIT, KIT_DIRECTORY, PACKAGE
 from sampletool.kit.testing.trees import write_checksums
 
@@ -72,7 +72,7 @@ def test_each_file_that_differs_is_named_once() -> None:
     before = {"same.py": b"1", "changed.py": b"1", "deleted.py": b"1", "CHECKSUMS": b"old"}
     after = {"same.py": b"1", "changed.py": b"2", "added.py": b"1", "CHECKSUMS": b"new"}
 
-    differing = differing_files(listing(before), after)
+    differing = differing_files(checksums_text(before), after)
 
     assert differing == ["added.py", "changed.py", "deleted.py"]
 
@@ -85,4 +85,4 @@ def test_a_line_has_the_checksum_and_the_path_as_sha256sum_prints_them(tmp_path:
 
     printed = subprocess.run([program, "a.py"], cwd=tmp_path, capture_output=True, check=True)
 
-    assert listing({"a.py": b"text"}) == printed.stdout.decode()
+    assert checksums_text({"a.py": b"text"}) == printed.stdout.decode()

@@ -107,7 +107,7 @@ def test_a_file_system_without_this_function_is_reported_as_such(
         ctypes.set_errno(error_number)
         return -1
 
-    monkeypatch.setattr(folder_exchange, "_find_function", lambda: (fail, 2))
+    monkeypatch.setattr(folder_exchange, "_find_rename_function", lambda: (fail, 2))
 
     with pytest.raises(ExchangeUnsupported):
         exchange(*map(str, folders))

@@ -88,7 +88,7 @@ def test_a_source_without_a_kit_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     create_source: Callable[[Path], Path],
 ) -> None:
-    monkeypatch.setattr(kit_source, "_MARK", "MISSING")
+    monkeypatch.setattr(kit_source, "_IDENTIFYING_FILE", "MISSING")
     source = create_source(tmp_path)
 
     with pytest.raises(NoUsableKit, match="has no kit: no file of it is called kit/MISSING"):

@@ -30,7 +30,7 @@ _PINS = "filelock==4.2.1\nhttpx==1.2\ntyper==0.27.1\npytest==9.0\npytest-xdist==
 def test_if_everything_is_there_nothing_changes() -> None:
     raised = raise_requirements(_NEEDS, _PROJECT, _PINS)
 
-    assert (raised.project, raised.pins, raised.changes) == (_PROJECT, _PINS, [])
+    assert (raised.pyproject, raised.constraints, raised.changes) == (_PROJECT, _PINS, [])
 
 
 def test_another_version_is_replaced_in_its_place_and_its_pin_is_removed() -> None:
@@ -39,8 +39,8 @@ def test_another_version_is_replaced_in_its_place_and_its_pin_is_removed() -> No
     raised = raise_requirements(needs, _PROJECT, _PINS)
 
     expected = _PROJECT.replace('"filelock>=4.2,<5",  # locks', '"filelock>=4.3,<5",  # locks')
-    assert raised.project == expected
-    assert raised.pins == _PINS.replace("filelock==4.2.1\n", "")
+    assert raised.pyproject == expected
+    assert raised.constraints == _PINS.replace("filelock==4.2.1\n", "")
     assert raised.changes == [
         "pyproject.toml: added filelock>=4.3,<5",
         "constraints.txt: removed the pin of filelock",
@@ -50,10 +50,10 @@ def test_another_version_is_replaced_in_its_place_and_its_pin_is_removed() -> No
 def test_a_package_whose_name_begins_like_another_one_is_left_alone() -> None:
     raised = raise_requirements(_NEEDS.replace("pytest>=9", "pytest>=9.1"), _PROJECT, _PINS)
 
-    assert '"pytest-xdist>=3"' in raised.project
-    assert '"pytest>=9.1"' in raised.project
-    assert "pytest-xdist==3.8\n" in raised.pins
-    assert "pytest==9.0" not in raised.pins
+    assert '"pytest-xdist>=3"' in raised.pyproject
+    assert '"pytest>=9.1"' in raised.pyproject
+    assert "pytest-xdist==3.8\n" in raised.constraints
+    assert "pytest==9.0" not in raised.constraints
 
 
 def test_a_new_requirement_is_added_to_its_own_list() -> None:
@@ -62,9 +62,9 @@ def test_a_new_requirement_is_added_to_its_own_list() -> None:
 
     raised = raise_requirements(needs, _PROJECT, _PINS)
 
-    assert 'dependencies = [\n    "wcwidth>=0.3",\n    "typer>=0.27",\n' in raised.project
-    assert 'dev = [\n    "ruff>=1",\n    "pytest-xdist>=3",\n' in raised.project
-    assert raised.pins == _PINS
+    assert 'dependencies = [\n    "wcwidth>=0.3",\n    "typer>=0.27",\n' in raised.pyproject
+    assert 'dev = [\n    "ruff>=1",\n    "pytest-xdist>=3",\n' in raised.pyproject
+    assert raised.constraints == _PINS
 
 
 def test_the_extras_of_a_requirement_do_not_hide_it() -> None:
@@ -72,4 +72,4 @@ def test_the_extras_of_a_requirement_do_not_hide_it() -> None:
 
     raised = raise_requirements(_NEEDS, project, _PINS)
 
-    assert raised.project == _PROJECT
+    assert raised.pyproject == _PROJECT

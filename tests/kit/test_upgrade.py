@@ -401,7 +401,7 @@ class PausedUpgrade:
 
 
 def test_of_two_upgrades_at_the_same_time_the_second_is_refused(project: Path, newer: Path) -> None:
-    first = PausedUpgrade(project, newer, "_write_new_folder")
+    first = PausedUpgrade(project, newer, "_write_new_kit_folder")
 
     second = upgrade(project, newer)
     restore = run(project, _UPGRADE, "--restore")
@@ -413,7 +413,7 @@ def test_of_two_upgrades_at_the_same_time_the_second_is_refused(project: Path, n
 
 
 def test_a_killed_upgrade_does_not_block_the_next_one(project: Path, newer: Path) -> None:
-    PausedUpgrade(project, newer, "_take_new_folder").kill()
+    PausedUpgrade(project, newer, "_put_new_kit_in_place").kill()
 
     ran = upgrade(project, newer)
 
@@ -518,7 +518,7 @@ def test_after_kill_9_at_any_change_commands_work_and_restoring_brings_everythin
 
 
 def test_restoring_deletes_what_a_killed_upgrade_has_left(project: Path, newer: Path) -> None:
-    PausedUpgrade(project, newer, "_take_new_folder").kill()
+    PausedUpgrade(project, newer, "_put_new_kit_in_place").kill()
     assert "?? " in git(project, "status", "--porcelain")
 
     ran = run(project, _UPGRADE, "--restore")

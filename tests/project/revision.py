@@ -9,7 +9,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-from sampletool.kit.checksums import KIT_FOLDER, kit_files, listing
+from sampletool.kit.checksums import KIT_FOLDER, checksums_text, kit_files
 
 REVISION_FILE = KIT_FOLDER / "REVISION"
 RECORD = Path(__file__).with_name("kit_revision.txt")
@@ -37,7 +37,7 @@ def is_current() -> bool:
 
 def checksum() -> str:
     """Return a checksum of all files of the kit, REVISION included."""
-    return sha256(listing(kit_files(KIT_FOLDER)).encode()).hexdigest()
+    return sha256(checksums_text(kit_files(KIT_FOLDER)).encode()).hexdigest()
 
 
 if __name__ == "__main__":

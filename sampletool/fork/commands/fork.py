@@ -61,48 +61,83 @@ class Created:
 
 
 def mistakes_in(choice: Choice, directory: Path, constraints: str) -> list[Mistake]:
-    """Return everything that is wrong with the options, except for --kit-from."""
+    """Return everything that is wrong with the options, except for --kit-from.
+
+    `constraints` is the text of constraints.txt, which pins the packages that a project installs.
+    """
     mistakes = mistakes_in_names(choice, constraints)
-    for part in sorted(choice.parts - set(offered_parts())):
+    unknown_parts = choice.parts - set(offered_parts())
+    for part in sorted(unknown_parts):
         mistakes.append(_unknown_part(part))
     mistakes += _mistakes_in_texts(choice)
+    mistakes += _mistakes_in_urls(choice)
+    # In a wheel, CHECKOUT is site-packages, and nobody would take that for a project.
     if not IS_WHEEL and directory.is_relative_to(CHECKOUT):
-        problem = f"{directory} is inside of the checkout that the project is created from"
-        hint = f"Choose a directory next to it: --to ../{choice.name}"
-        mistakes.append(Mistake("--to", "INVALID_VALUE", problem, str(directory), hint))
+        mistakes.append(
+            Mistake(
+                param="--to",
+                code="INVALID_VALUE",
+                message=f"{directory} is inside of the checkout that the project is created from",
+                value=str(directory),
+                suggestion=f"Choose a directory next to it: --to ../{choice.name}",
+            )
+        )
     return mistakes
 
 
 def _unknown_part(part: str) -> Mistake:
+    """Return the mistake of a user who has asked for a part that does not exist."""
     offered = offered_parts()
     hint = did_you_mean(part, offered)
     if not hint:
         hint = f"The parts are {', '.join(offered)}."
-    return Mistake("--with", "INVALID_VALUE", f"There is no part {part!r}", part, hint)
+    return Mistake(
+        param="--with",
+        code="INVALID_VALUE",
+        message=f"There is no part {part!r}",
+        value=part,
+        suggestion=hint,
+    )
 
 
 def _mistakes_in_texts(choice: Choice) -> list[Mistake]:
     """Return what is wrong with the texts that go into the metadata of the project."""
+    text_by_option = {"--author": choice.author, "--description": choice.description}
+    # By default, the license holder is the author. One mistake is then reported only once.
+    if choice.license_holder != choice.author:
+        text_by_option["--license-holder"] = choice.license_holder
     mistakes = []
-    # By text: the license holder is the author, unless another one is given.
-    option_by_text = {
-        choice.license_holder: "--license-holder",
-        choice.author: "--author",
-        choice.description: "--description",
-    }
-    for text, option in option_by_text.items():
+    for option, text in text_by_option.items():
+        is_one_line = text.isprintable() and len(text) <= _MAX_LINE_CHARACTERS
         # git refuses an author without a letter, such as ".".
         has_letters = any(char.isalnum() for char in text)
-        if not text.isprintable() or not has_letters or len(text) > _MAX_LINE_CHARACTERS:
-            problem = f"Invalid value for {option}: {text!r}"
-            hint = f"Use one line of text, with at most {_MAX_LINE_CHARACTERS} characters."
-            mistakes.append(Mistake(option, "INVALID_VALUE", problem, text, hint))
-    option_by_url = {"--repository": choice.repository, "--documentation": choice.documentation}
-    for option, url in option_by_url.items():
-        if url and (not _URL.fullmatch(url) or len(url) > _MAX_URL_CHARACTERS):
-            problem = f"Invalid value for {option}: {url!r} is not a URL"
-            hint = f"Use a URL such as https://example.org/{choice.name}."
-            mistakes.append(Mistake(option, "INVALID_VALUE", problem, url, hint))
+        if not is_one_line or not has_letters:
+            mistake = Mistake(
+                param=option,
+                code="INVALID_VALUE",
+                message=f"Invalid value for {option}: {text!r}",
+                value=text,
+                suggestion=f"Use one line of text, with at most {_MAX_LINE_CHARACTERS} characters.",
+            )
+            mistakes.append(mistake)
+    return mistakes
+
+
+def _mistakes_in_urls(choice: Choice) -> list[Mistake]:
+    """Return what is wrong with the addresses of the project. Each may be empty."""
+    url_by_option = {"--repository": choice.repository, "--documentation": choice.documentation}
+    mistakes = []
+    for option, url in url_by_option.items():
+        is_url = _URL.fullmatch(url) is not None and len(url) <= _MAX_URL_CHARACTERS
+        if url and not is_url:
+            mistake = Mistake(
+                param=option,
+                code="INVALID_VALUE",
+                message=f"Invalid value for {option}: {url!r} is not a URL",
+                value=url,
+                suggestion=f"Use a URL such as https://example.org/{choice.name}.",
+            )
+            mistakes.append(mistake)
     return mistakes
 
 
@@ -151,7 +186,8 @@ def next_steps(choice: Choice, directory: Path, *, is_committed: bool) -> list[s
     """Return the commands to run next."""
     steps = [f"cd {quote(str(directory))}"]
     if not is_committed:
-        # git knows no name and address. The user enters them once for all repositories.
+        # Nothing was committed because git does not know who the author is. The user tells git
+        # once, for all repositories, and then commits.
         steps += [
             'git config --global user.name "YOUR NAME"',
             "git config --global user.email YOU@EXAMPLE.ORG",

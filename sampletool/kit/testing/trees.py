@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ..checksums import kit_files, listing
+from ..checksums import checksums_text, kit_files
 from ..program import PACKAGE
 from ..project import ROOT
 
@@ -80,7 +80,7 @@ def copy_template(template: Path, target: Path) -> Path:
 def write_checksums(tree: Path) -> None:
     """Write the kit's CHECKSUMS, as in a project that has taken the kit over."""
     kit = tree / PACKAGE / "kit"
-    (kit / "CHECKSUMS").write_text(listing(kit_files(kit)))
+    (kit / "CHECKSUMS").write_text(checksums_text(kit_files(kit)))
 
 
 def make_environment(tree: Path) -> Path:

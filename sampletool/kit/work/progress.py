@@ -28,6 +28,7 @@ _REDRAW_SECONDS = 0.1
 _BAR_CHARACTERS = 30
 _STDERR = 2
 _CLEAR_LINE = "\r\x1b[K"
+"""Go to the beginning of the line, and delete everything behind it."""
 
 
 class Audience(Protocol):
@@ -111,7 +112,8 @@ class Progress:
     def finish(self, name: str, status: str, result: object = None) -> None:
         """Count an item as done, and show how it has ended.
 
-        `status` is a word such as "imported". `result` is for programs.
+        `status` is a word such as "imported". `result` is for programs: the event has it as a
+        member that is called like the kind of item, such as "file".
         """
         self._done += 1
         event = {
@@ -142,7 +144,10 @@ class Progress:
         self._started_at = {name: self._started_at.get(name, now) for name in names}
 
     def beat(self) -> None:
-        """Show what is due. Raise Interrupted or DeadlineExceeded if the command has to stop."""
+        """Send a heartbeat and redraw the live line, each if enough time has passed.
+
+        Raise Interrupted or DeadlineExceeded if the command has to stop.
+        """
         self._audience.signals.check()
         if self.seconds_to_heartbeat() <= 0:
             self._shown_at = self._clock()
@@ -161,7 +166,7 @@ class Progress:
         return max(0.0, self._shown_at + _HEARTBEAT_SECONDS - self._clock())
 
     def _show(self, event: dict[str, Any], line: str) -> None:
-        """Show an event to programs, and the same as a line to people."""
+        """Send an event to programs, and print a line that says the same to people."""
         self._shown_at = self._clock()
         self._audience.emit(event)
         self._clear_live_line()
@@ -171,17 +176,22 @@ class Progress:
         return self._drawn_at is None or self._clock() - self._drawn_at >= _REDRAW_SECONDS
 
     def _draw_live_line(self) -> None:
+        """Draw, for example, `import [######      ]  50% a.csv 3 s, b.csv 1 s`."""
         now = self._clock()
         self._drawn_at = now
+        # Without items, the share is 0, and nothing is divided by 0.
         share = min(1.0, self._done / max(1, self._total))
-        bar = "#" * round(share * _BAR_CHARACTERS)
-        descriptions = []
+        bar = ("#" * round(share * _BAR_CHARACTERS)).ljust(_BAR_CHARACTERS)
+        percentage = f"{share:.0%}".rjust(len("100%"))
+        running_items = []
         for name, started_at in self._started_at.items():
-            descriptions.append(f"{os.path.basename(name)} {int(now - started_at)} s")
-        running = printable(", ".join(descriptions))
-        line = f"{self._audience.command} [{bar:<{_BAR_CHARACTERS}}] {share:4.0%} {running}"
+            seconds = int(now - started_at)
+            running_items.append(f"{os.path.basename(name)} {seconds} s")
+        running = printable(", ".join(running_items))
+        line = f"{self._audience.command} [{bar}] {percentage} {running}"
         # A line as wide as the terminal would continue in the next row, and could not be cleared.
-        self._write(_CLEAR_LINE + line[: get_terminal_size().columns - 1])
+        longest_line = get_terminal_size().columns - 1
+        self._write(_CLEAR_LINE + line[:longest_line])
 
     def _clear_live_line(self) -> None:
         if self._drawn_at is not None:

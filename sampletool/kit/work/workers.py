@@ -84,7 +84,11 @@ def _results_in_order(
     signals: Signals,
     while_waiting: Callable[[], None],
 ) -> Generator[Result, None, None]:
-    """Yield the results. `workers` always has the workers that were not ended yet."""
+    """Yield the results in the order of the tasks, and start a worker for each task.
+
+    `workers` has the workers that were not ended yet, oldest first. It is a parameter because the
+    caller ends them if it stops reading results.
+    """
     started = 0
     while True:
         # A worker that has its result ready keeps its place until the results before it are read.
@@ -106,14 +110,14 @@ def _results_in_order(
 
 
 def _cannot_start(error: OSError) -> WorkerLost:
-    """Return the error for a worker that could not be started although no other one runs."""
+    """Return the error for a worker that could not be started, although none is running."""
     reason = os.strerror(error.errno or 0)
     return WorkerLost(f"No worker process could be started: {reason}.", reason=reason)
 
 
 def _start_worker(function: Callable[[Task], Result], task: Task) -> "_Worker[Result]":
     """Fork a worker for this task. Raise OSError if that fails."""
-    coordinator = os.getpid()
+    coordinator_pid = os.getpid()
     read_end, write_end = os.pipe()
     try:
         pid = os.fork()
@@ -123,23 +127,26 @@ def _start_worker(function: Callable[[Task], Result], task: Task) -> "_Worker[Re
         raise
     if pid == 0:
         os.close(read_end)
-        _be_a_worker(function, task, write_end, coordinator)
+        _run_as_worker(function, task, write_end, coordinator_pid)
     os.close(write_end)
     return _Worker(pid, read_end)
 
 
-def _be_a_worker(
+def _run_as_worker(
     function: Callable[[Task], Result],
     task: Task,
     write_end: int,
-    coordinator: int,
+    coordinator_pid: int,
 ) -> NoReturn:
-    """Run the function in this worker, send what it returns or raises, and exit."""
+    """Send what the function returns or raises to `write_end`, and exit.
+
+    A process that was just forked calls this. It never returns.
+    """
     # Whatever happens, the worker must not return from here: it would do the coordinator's work a
     # second time. os._exit() also skips the clean-up that the coordinator has registered.
     try:
         _ignore_signals()
-        Thread(target=_exit_after, args=(coordinator,), daemon=True).start()
+        Thread(target=_exit_after, args=(coordinator_pid,), daemon=True).start()
         try:
             message = pickle.dumps(function(task))
         except BaseException as error:
@@ -161,9 +168,10 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _exit_after(coordinator: int) -> None:
+def _exit_after(coordinator_pid: int) -> None:
     """Exit as soon as the coordinator has exited. A thread of each worker runs this."""
-    while os.getppid() == coordinator:
+    # When a parent exits, the system gives its children another parent.
+    while os.getppid() == coordinator_pid:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
     os._exit(1)
 
@@ -199,20 +207,27 @@ class _Worker(Generic[Result]):
     """The end of the pipe from which the coordinator reads the result."""
 
     def receive(self, signals: Signals, while_waiting: Callable[[], None]) -> Result:
-        """Wait for the result, and return it. Raise what the function has raised, or WorkerLost."""
+        """Wait for the result, and return it.
+
+        Raise what the function has raised in the worker, or WorkerLost if the worker exited before
+        it had sent everything. While waiting, `while_waiting` is called again and again.
+        """
         message = bytearray()
         while True:
             signals.check()
             while_waiting()
-            if not signals.wait(_LONGEST_WAIT_SECONDS, [self.read_end]):
+            is_readable = signals.wait(_LONGEST_WAIT_SECONDS, [self.read_end])
+            if not is_readable:
                 continue
             piece = os.read(self.read_end, _READ_BYTES)
             if not piece:
+                # The worker has exited, so its end of the pipe is closed.
                 break
             message += piece
         try:
             received: Any = pickle.loads(message)  # noqa: S301 (only the worker has the other end)
         except (EOFError, pickle.UnpicklingError):
+            # The message is empty or incomplete: the worker was killed.
             raise WorkerLost(pid=self.pid) from None
         if isinstance(received, _Failure):
             raise received.error
@@ -220,10 +235,11 @@ class _Worker(Generic[Result]):
         return result
 
     def end(self) -> None:
-        """Kill the worker if it still runs."""
+        """Kill the worker if it still runs, and release what the system keeps for it."""
         os.close(self.read_end)
-        # The pid cannot be that of another process: a worker keeps it until waitpid() is called.
-        # Unless SIGCHLD is ignored, and then there may be no such process any more.
+        # This cannot kill another process: the system gives nobody the pid of an exited child
+        # before waitpid() is called. If SIGCHLD is ignored, it does not keep the pid, so an exited
+        # worker is missing in both calls.
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         with suppress(ChildProcessError):

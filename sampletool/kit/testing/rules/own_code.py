@@ -26,7 +26,7 @@ IS_KIT_IN_PACKAGE = KIT.startswith(f"{PACKAGE}.")
 IS_KIT_DEVELOPED_HERE = IS_KIT_IN_PACKAGE and not CHECKSUMS_FILE.exists()
 """Whether the kit is code of the project itself."""
 
-_KIT_FOLDER = Path(PACKAGE_DIRECTORY, part_discovery.KIT_FOLDER)
+_KIT_FOLDER = Path(PACKAGE_DIRECTORY, part_discovery.KIT_FOLDER_NAME)
 
 
 @dataclass(frozen=True)
