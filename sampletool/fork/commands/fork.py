@@ -167,7 +167,7 @@ def command(
         typer.Argument(
             metavar="NAME",
             callback=checked_by(check_name),
-            help="Name of the new project, for example acme-stock.",
+            help="Name of the new project and its package, for example acme-stock.",
         ),
     ],
     typed: Annotated[
