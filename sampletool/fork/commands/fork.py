@@ -209,8 +209,7 @@ def command(
         str,
         typer.Option(
             metavar="REQUIREMENT",
-            help="Install the kit from this requirement, or from the URL or path of a wheel. "
-            "Needs --kit dependency.",
+            help="Get the kit from this requirement, URL or wheel. Needs --kit dependency.",
         ),
     ] = "",
     author: Annotated[
