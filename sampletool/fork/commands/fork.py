@@ -203,7 +203,7 @@ def command(
         typer.Argument(
             metavar="NAME",
             callback=checked_by(check_name),
-            help="Name of the project and of its package, for example acme-stock.",
+            help="Name of the new project and its package, for example acme-stock.",
         ),
     ],
     typed: Annotated[
@@ -212,7 +212,7 @@ def command(
             "--command",
             metavar="CMD",
             callback=checked_by(check_name),
-            help="Name of the command that users type.",
+            help="Let users run the tool by another name than NAME.",
             show_default="NAME",
         ),
     ] = "",
@@ -221,7 +221,7 @@ def command(
         typer.Option(
             metavar="DIR",
             callback=checked_by(check_path),
-            help="Create the project in this directory, which must be new or empty.",
+            help="Create the project in this directory. It must be new or empty.",
             show_default="./NAME",
         ),
     ] = "",
@@ -231,24 +231,26 @@ def command(
             "--with",
             metavar="PART,...",
             autocompletion=offering(lambda _: offered_parts()),
-            help="Copy these parts and their tests, for example state,lab.",
+            help="Copy these parts of this tool and their tests, for example state,lab.",
             show_default="none",
         ),
     ] = "",
     kit: Annotated[
         KitSource,
-        typer.Option(help="Copy the kit into the project, or depend on the package that has it."),
+        typer.Option(
+            help="Copy the kit into the project (vendored), or install it as a dependency.",
+        ),
     ] = "vendored",
     kit_from: Annotated[
         str,
         typer.Option(
             metavar="REQUIREMENT",
-            help="With --kit dependency: a requirement, or the URL or the path of a wheel.",
+            help="Get the kit from this requirement, URL or wheel. Needs --kit dependency.",
         ),
     ] = "",
     author: Annotated[
         str,
-        typer.Option(help="Name the author of the project."),
+        typer.Option(help="Set the author of the project."),
     ] = DEFAULT_AUTHOR,
     description: Annotated[
         str,
@@ -256,26 +258,27 @@ def command(
     ] = DEFAULT_DESCRIPTION,
     license_holder: Annotated[
         str,
-        typer.Option(help="Name the copyright holder.", show_default="the author"),
+        typer.Option(help="Set the copyright holder in the license.", show_default="the author"),
     ] = "",
     repository: Annotated[
         str,
-        typer.Option(metavar="URL", help="Set the address of the repository."),
+        typer.Option(metavar="URL", help="Set the URL of the repository."),
     ] = "",
     documentation: Annotated[
         str,
-        typer.Option(metavar="URL", help="Set the address of the documentation."),
+        typer.Option(metavar="URL", help="Set the URL of the documentation."),
     ] = "",
     ci: Annotated[
         CiService,
-        typer.Option(help="Add workflows that check and release the project."),
+        typer.Option(help="Add workflows that check and release the project on GitHub."),
     ] = "none",
     dry_run: DryRunOption = False,
 ) -> Created:
-    """Create a tool of your own from this one.
+    """Create a project for a command-line tool of your own.
 
-    The new project contains the kit, the parts that you choose, an example to replace, and a
-    first commit. A directory that is not empty is never changed.
+    The project is a git repository with the kit that this tool is built on, an example to replace
+    with your own commands, and the parts that you choose. The command fails if the directory
+    already contains something.
     """
     context: Context = ctx.obj
     directory = (context.cwd / (to or name)).resolve()
