@@ -29,7 +29,7 @@ $(VENV)/.documents: $(READY)
 	@$(INSTALL) --group docs
 	@touch $@
 
-forks: $(TESTABLE)  ## Create, test and upgrade projects: without parts, with each, with all (PARTS="state lab", or none) # fork
+forks: $(TESTABLE)  ## Create, test and upgrade projects: without parts, with each, with all, a ledger (PARTS="state lab", none or ledger) # fork
 	@$(BIN)/python -m tests.fork.forks $(PARTS) # fork
 
 busy: $(TESTABLE)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")

@@ -10,6 +10,9 @@ import pytest
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.project import ROOT
 
+# These files belong to another project. `make forks` runs its tests.
+collect_ignore = ["ledger/files"]
+
 
 @pytest.fixture(scope="session")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

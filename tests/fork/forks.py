@@ -1,28 +1,39 @@
 """`make forks`: create projects, run their checks and tests, and upgrade their kit.
 
 Without arguments, it tries this project without its other parts, then a project without parts, one
-with each part, one with all parts, and one that depends on the kit. `make forks PARTS="state lab"`
-tries one project with these parts, and `PARTS=none` one without. With `dependency` among the names,
-the project depends on the kit.
+with each part, one with all parts, and one that depends on the kit. Then it builds a whole tool,
+the ledger (see ledger/script.py).
+
+`make forks PARTS="state lab"` tries one project with these parts, and `PARTS=none` one without.
+With `dependency` among the names, the project depends on the kit. `PARTS=ledger` tries only the
+ledger.
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from sampletool.fork.project import offered_parts
-from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.program import PACKAGE
 from sampletool.kit.project import ROOT
 from sampletool.kit.testing.trees import commit, copy_tree, make_environment, mark_as_ready
+from tests.fork.ledger.script import try_ledger
+from tests.fork.projects import (
+    build_wheel,
+    environment,
+    install,
+    newer_version,
+    prepare_environment,
+    run,
+)
 
 _NONE = "none"
 _DEPENDENCY = "dependency"
+_LEDGER = "ledger"
 
 
 @dataclass(frozen=True)
@@ -46,14 +57,18 @@ def main(names: list[str]) -> int:
         failures += try_alone()
     for kind in kinds(names):
         failures += try_project(kind)
+    if not names or _LEDGER in names:
+        failures += try_ledger()
     print(f"Failed: {'; '.join(failures) or 'nothing'}")
     return 1 if failures else 0
 
 
 def kinds(names: list[str]) -> Iterator[Kind]:
-    """Yield the projects to try."""
+    """Yield the projects to try, without the ledger."""
+    if names == [_LEDGER]:
+        return
     if names:
-        parts = [name for name in names if name not in (_NONE, _DEPENDENCY)]
+        parts = [name for name in names if name not in (_NONE, _DEPENDENCY, _LEDGER)]
         yield Kind(parts, depends_on_kit=_DEPENDENCY in names)
         return
     yield Kind([])
@@ -94,16 +109,6 @@ def try_project(kind: Kind) -> list[str]:
         return failures + upgraded
 
 
-def environment() -> dict[str, str]:
-    """Return the environment of the user, with what git and Python need."""
-    environment = {"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.org"}
-    environment |= {"GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "ann@example.org"}
-    environment |= os.environ
-    # Otherwise, the projects would import the modules of this one.
-    environment.pop("PYTHONPATH", None)
-    return environment
-
-
 def create(kind: Kind, scratch: Path, wheel: Path | None = None) -> Path:
     """Create a project with an environment that has the packages of this one."""
     project = scratch / "acme"
@@ -119,54 +124,10 @@ def create(kind: Kind, scratch: Path, wheel: Path | None = None) -> Path:
         stdout=subprocess.PIPE,
     )
     assert json.loads(created.stdout)["data"]["is_committed"]
-    binaries = make_environment(project).parent
-    # This is the script of the original program. Its content names the module to run.
-    script = (binaries / PROGRAM).read_text()
-    (binaries / PROGRAM).unlink()
-    (binaries / "acme").write_text(script.replace(PACKAGE, "acme"))
-    (binaries / "acme").chmod(0o755)
+    prepare_environment(project, "acme")
     if wheel is not None:
         install(wheel, project)
     return project
-
-
-def build_wheel(tree: Path, directory: Path) -> Path:
-    """Build a wheel of a checkout of this project."""
-    hatchling = str(Path(sys.prefix, "bin", "hatchling"))
-    build = [hatchling, "build", "-t", "wheel", "-d", str(directory)]
-    subprocess.run(build, env=environment(), cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    (wheel,) = directory.glob("*.whl")
-    return wheel
-
-
-def install(wheel: Path, project: Path) -> None:
-    """Install a wheel into the environment of a project, which has everything that it needs."""
-    (packages,) = (project / ".venv").glob("lib/python*/site-packages")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
-    pip += ["--upgrade", "--target", str(packages), str(wheel)]
-    subprocess.run(pip, env=environment(), check=True)
-
-
-def newer_version(scratch: Path) -> Path:
-    """Return a checkout of a newer version of this project."""
-    tree = copy_tree(ROOT, scratch / "newer")
-    kit = tree / PACKAGE / "kit"
-    revision = int((kit / "REVISION").read_text())
-    (kit / "REVISION").write_text(f"{revision + 1}\n")
-    (kit / "fresh.py").write_text('"""New in this kit."""\n')
-    commit(tree)
-    return tree
-
-
-def run(title: str, targets: list[str], project: Path) -> list[str]:
-    """Run make with these targets, and print how it ended. Return the title if it failed."""
-    began = time.monotonic()
-    completed = subprocess.run(["make", *targets], cwd=project, env=environment(), check=False)
-    seconds = time.monotonic() - began
-    print(f"{title}: exit code {completed.returncode} after {seconds:.0f} s", flush=True)
-    if completed.returncode != 0:
-        return [title]
-    return []
 
 
 if __name__ == "__main__":

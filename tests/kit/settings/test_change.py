@@ -14,7 +14,7 @@ from sampletool.kit.safety.errors import DeadlineExceeded, InvalidToml
 from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.toml_file import TomlEdit, editing_toml, read_toml
-from sampletool.kit.settings.change import Change, Changed, set_key, set_values
+from sampletool.kit.settings.change import Change, Changed, set_key, set_keys, set_values
 from sampletool.kit.settings.precedence import Scope
 from sampletool.kit.testing.failing import failure_of, outcome_of
 
@@ -345,4 +345,26 @@ def test_a_key_of_another_file_that_cannot_be_set_is_reported(path: Path) -> Non
     reason = "the file would become larger than 256 KiB"
     assert error.message == f'Cannot change "wing nut" in {path}: {reason}. Nothing was changed.'
     assert error.suggestion == "Use a shorter value, or remove other keys first."
+    assert text == path.read_text()
+
+
+def test_several_keys_of_another_file_are_set_together(path: Path) -> None:
+    path.write_text("screw = 1  # counted\n")
+
+    with editing_toml(path) as file:
+        set_keys(file, {("screw",): 2, ("bolt",): 5})
+        file.write()
+
+    assert path.read_text() == "screw = 2  # counted\nbolt = 5\n"
+
+
+def test_if_one_of_several_keys_cannot_be_set_none_is_set(path: Path) -> None:
+    path.write_text("[nut]\nsize = 1\n")
+
+    with editing_toml(path) as file:
+        error = failure_of(lambda: set_keys(file, {("screw",): 2, ("nut",): 5}))
+        text = file.text
+
+    assert isinstance(error, EditRefused)
+    assert "Cannot change nut" in error.message
     assert text == path.read_text()

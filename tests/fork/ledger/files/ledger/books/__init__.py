@@ -1,0 +1,1 @@
+"""Keep books: bookings, each with a reference of its own, and the balance of each account."""
