@@ -1,5 +1,6 @@
 """Create a project of your own: the kit, chosen parts, and an example to replace."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -278,7 +279,8 @@ def command(
     first commit. A directory that is not empty is never changed.
     """
     context: Context = ctx.obj
-    directory = (context.cwd / (to or name)).resolve()
+    # Unlike Path.resolve(), this does not fail if two links lead to each other.
+    directory = Path(os.path.realpath(context.cwd / (to or name)))
     choice = Choice(
         name=name,
         command=typed or name,
