@@ -1,5 +1,6 @@
 """Read the option `--kit-from`: where a project gets the kit from, if it does not contain it."""
 
+import os
 import re
 from pathlib import Path
 
@@ -30,7 +31,8 @@ def requirement_of(kit_from: str, directory: Path) -> str:
     if not kit_from.endswith(".whl"):
         message = f"{kit_from!r} is neither a requirement on {PACKAGE}, nor a URL, nor a wheel"
         raise ValueError(message)
-    wheel = (directory / kit_from).resolve()
+    # Unlike Path.resolve(), this does not fail if two links lead to each other.
+    wheel = Path(os.path.realpath(directory / kit_from))
     if not wheel.is_file():
         raise ValueError(f"{wheel} does not exist")
     return f"{PACKAGE} @ {wheel.as_uri()}"

@@ -1,10 +1,10 @@
 # Build the environment of a project: this is what make runs if pyproject.toml or constraints.txt
 # has changed. The arguments are those of the installer, such as: -e '.[redis]' --group dev
 #
-# The environment is built in a folder of its own, such as .venv-4711. `.venv` is a link to such a
-# folder, and it is replaced in one step at the end. So if a package cannot be installed, for example
-# without a network, the old environment is still there and works. (An environment cannot be built
-# under another name and renamed: its scripts contain its path.)
+# The environment is built in a folder of its own, such as .venv-built-1789000000-4711. `.venv` is a
+# link to such a folder, and it is replaced in one step at the end. So if a package cannot be
+# installed, for example without a network, the old environment is still there and works. (An
+# environment cannot be built under another name and renamed: its scripts contain its path.)
 #
 # Variables: PYTHON is the interpreter. UV is the path of uv, or empty if there is none. PACKAGE is
 # the package of the project.
@@ -25,12 +25,17 @@ if [ -z "$UV" ] && ! "$PYTHON" -c 'import venv, ensurepip' 2> /dev/null; then
   exit 1
 fi
 
-new=".venv-$$"
-is_built=no
+# Not only the process id: in containers, two builds often have the same one. Then the folder of this
+# build would be the one that .venv leads to.
+new=".venv-built-$(date +%s)-$$"
+moved=".venv-old-$$"
 
 clean_up() {
-  if [ "$is_built" = no ]; then
-    rm -rf "$new"
+  if [ "$(readlink .venv)" != "$new" ]; then
+    rm -rf "$new" "$new.link"
+    if [ -d "$moved" ] && [ ! -e .venv ]; then
+      mv "$moved" .venv
+    fi
     if [ -e .venv ]; then
       echo "The new environment could not be built: see above. The old one in .venv is unchanged" >&2
       echo "and works, but pyproject.toml or constraints.txt has changed since it was built." >&2
@@ -63,14 +68,15 @@ old=""
 if [ -L .venv ]; then
   old=$(readlink .venv)
 elif [ -e .venv ]; then
-  old=".venv-old-$$"
-  mv .venv "$old"
+  mv .venv "$moved"
+  old=$moved
 fi
 ln -s "$new" "$new.link"
 "$new/bin/python" -c "import os; os.replace('$new.link', '.venv')"
-is_built=yes
 if [ -n "$old" ]; then
   rm -rf "$old"
 fi
 # Builds that were killed have left their folders. A build takes less than an hour.
-find . -maxdepth 1 -name '.venv-*' ! -name "$new" -mmin +60 -exec rm -rf {} +
+# Other folders that begin with .venv belong to the developer.
+find . -maxdepth 1 \( -name '.venv-built-*' -o -name '.venv-old-*' \) ! -name "$new" -mmin +60 \
+  -exec rm -rf {} +

@@ -57,7 +57,7 @@ coverage: $(TESTABLE)  ## Branch coverage, subprocesses included
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report
 
 clean:  ## Remove the environment and caches
-	@rm -rf $(VENV) $(VENV)-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) $(VENV)-built-* $(VENV)-old-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Built only if one of these files has changed. environment.sh keeps the old one if this fails.

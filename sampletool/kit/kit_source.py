@@ -5,9 +5,11 @@ project. Archives are not unpacked: only the files of the kit are read, into mem
 an archive chose the paths in it, so each path is checked before anything is done with it.
 """
 
+import lzma
 import stat
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +23,20 @@ MAX_BYTES = 100 * 1024 * 1024
 
 _IDENTIFYING_FILE = "REVISION"
 """The file that shows that a folder is a kit."""
+
+
+_READ_ERRORS = (
+    OSError,
+    EOFError,
+    ValueError,
+    # Encrypted files, and methods of compression that Python does not know.
+    RuntimeError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
+"""What reading a damaged archive raises. It depends on the archive, and on which byte is wrong."""
 
 
 class NoUsableKit(Exception):
@@ -48,9 +64,7 @@ def read_kit(source: Path) -> dict[str, bytes]:
             kit_files = _select_kit_files(source, list(all_files))
             _refuse_unsafe_files(source, kit_files)
             return {path: file.read() for path, file in kit_files.items()}
-    except (OSError, EOFError, ValueError, tarfile.TarError, zipfile.BadZipFile) as error:
-        # A damaged archive raises different errors, depending on which byte is wrong. zlib.error is
-        # not listed because zipfile and tarfile replace it.
+    except _READ_ERRORS as error:
         raise NoUsableKit(f"{source} cannot be read: {error}.") from error
 
 

@@ -10,6 +10,7 @@ piece.
 """
 
 import argparse
+import keyword
 import re
 import sys
 from dataclasses import dataclass
@@ -130,6 +131,8 @@ def _check_new_part(part: str) -> None:
     if not part.isidentifier() or part != part.lower() or part.startswith("_"):
         raise Refused(f"{part!r} cannot be the name of a part. Use small letters, digits and `_`.")
     reason = _TAKEN_FOLDERS.get(part)
+    if reason is None and keyword.iskeyword(part):
+        reason = "Python has a keyword of this name, so no file could import the part"
     if reason is None and part in sys.stdlib_module_names:
         reason = "Python has a module of this name, and a reader would take one for the other"
     if reason is not None:

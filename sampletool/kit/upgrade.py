@@ -34,11 +34,12 @@ from .checksums import (
     describe_edited,
     differing_files,
     edited_files,
+    kit_files,
 )
 from .folder_exchange import ExchangeUnsupported, exchange
 from .kit_source import NoUsableKit, read_kit
 from .program import KIT, PACKAGE
-from .project import ROOT, has_uncommitted_changes, run_git
+from .project import ROOT, has_uncommitted_changes, run_git, tracked_files
 from .requirements import RaisedRequirements, raise_requirements
 from .safety.flock import EXCLUSIVE, try_lock
 
@@ -96,10 +97,13 @@ class Kit:
     """The content of each file, by its path in the kit."""
 
     def text(self, path: str) -> str:
-        """Return the text of a file. Raise Refused if the kit does not have it."""
+        """Return the text of a file. Raise Refused if it is missing or is not text."""
         if path not in self.files:
             raise Refused(f"The newer kit has no {path}. Nothing was changed.")
-        return self.files[path].decode()
+        try:
+            return self.files[path].decode()
+        except UnicodeDecodeError:
+            raise Refused(f"{path} of the newer kit is not text. Nothing was changed.") from None
 
 
 def main(args: list[str]) -> int:
@@ -122,6 +126,11 @@ def main(args: list[str]) -> int:
             return upgrade(Path(args[0]))
     except (Refused, NoUsableKit) as error:
         raise SystemExit(str(error)) from None
+    except OSError as error:
+        raise SystemExit(
+            f"The upgrade failed: {error.strerror}: {error.filename}. "
+            f"If the kit was replaced already, this undoes the upgrade: {_RESTORE_COMMAND}"
+        ) from None
     except Interrupted as interrupted:
         # End by the same signal, this time without a handler: a shell that runs this in a script
         # then sees the signal, and ends the script too.
@@ -169,10 +178,14 @@ def restore() -> None:
     """Undo an upgrade that was not committed, and print what was done.
 
     Changes to the same files, made since the upgrade, are not lost: git keeps them in its stash.
+    Raise Refused if git does not track the kit. Then there would be no kit afterwards.
     """
+    if f"{PACKAGE}/kit/{CHECKSUMS_FILE.name}" not in tracked_files():
+        raise Refused("git does not track the kit, so it cannot restore it. Nothing was changed.")
     has_leftover = _NEW_KIT_FOLDER.exists()
     _delete_if_exists(_NEW_KIT_FOLDER)
-    uncommitted_changes = run_git("status", "--porcelain", "--", *_UPGRADED_PATHS)
+    # An upgrade changes the kit first. If that is unchanged, other changes are those of the user.
+    uncommitted_changes = run_git("status", "--porcelain", "--", f"{PACKAGE}/kit")
     if uncommitted_changes:
         run_git(*_STASH_ARGUMENTS)
         _print_lines(
@@ -204,7 +217,8 @@ def _read_newer_kit(source: Path) -> Kit:
     # The kit has no checksums in the project that develops it. Any other project has taken it
     # from somewhere, and its checksums show whether it was edited there.
     if CHECKSUMS_NAME in files:
-        edited_paths = differing_files(files[CHECKSUMS_NAME].decode(), files)
+        checksums = files[CHECKSUMS_NAME].decode(errors="replace")
+        edited_paths = differing_files(checksums, files)
         if edited_paths:
             listed_paths = ", ".join(f"kit/{path}" for path in edited_paths)
             raise NoUsableKit(f"{source} has a kit that was edited: {listed_paths}.")
@@ -219,11 +233,24 @@ def _refuse_unsafe_upgrade(newer_kit: Kit) -> None:
         problems.append(f"The kit has revision {revision}. Revision {newer_kit.revision} is older.")
     if has_uncommitted_changes():
         problems.append("Files differ from the last commit. Commit them, or undo them with git.")
+    untracked_paths = _untracked_files()
+    if untracked_paths:
+        problems.append(
+            f"git does not track {untracked_paths[0]}, so it could not undo the upgrade. Add what "
+            "is missing with git add --force, and commit it."
+        )
     edited_paths = edited_files()
     if edited_paths:
         problems.append(describe_edited(edited_paths))
     if problems:
         raise Refused("\n".join([*problems, "Nothing was changed."]))
+
+
+def _untracked_files() -> list[str]:
+    """Return the files that an upgrade can change, and that git would not bring back."""
+    paths = {f"{PACKAGE}/kit/{path}" for path in kit_files(KIT_FOLDER)}
+    paths |= {_PYPROJECT_FILE.name, _CONSTRAINTS_FILE.name}
+    return sorted(paths - set(tracked_files()))
 
 
 def _new_changelog_lines(newer_kit: Kit) -> list[str]:
@@ -238,7 +265,11 @@ def _requirements_with(newer_kit: Kit) -> RaisedRequirements:
     needs = newer_kit.text("NEEDS.toml")
     pyproject = _PYPROJECT_FILE.read_text()
     constraints = _CONSTRAINTS_FILE.read_text()
-    return raise_requirements(needs, pyproject, constraints)
+    try:
+        return raise_requirements(needs, pyproject, constraints)
+    except (KeyError, TypeError, ValueError) as error:
+        message = f"NEEDS.toml of the newer kit is wrong ({error!r}). Nothing was changed."
+        raise Refused(message) from None
 
 
 def _write_new_kit_folder(newer_kit: Kit) -> None:

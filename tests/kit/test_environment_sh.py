@@ -32,10 +32,22 @@ _INTERPRETER = """#!/bin/sh
 if [ "$1 $2" = "-m venv" ]; then
   {python} -m venv --without-pip "$3" || exit 1
   echo {packages} > "$3"/{site_packages}/packages.pth
+  if [ -e sitecustomize.py ]; then cp sitecustomize.py "$3"/{site_packages}; fi
   if [ -e ready ]; then : > ready; : < go; fi
   exit 0
 fi
 exec {python} "$@"
+"""
+
+_PAUSE_AFTER_REPLACING = """
+import atexit, sys
+
+def pause():
+    open("replaced", "w").close()
+    open("go").close()
+
+if "os.replace" in " ".join(sys.orig_argv):
+    atexit.register(pause)
 """
 
 
@@ -197,6 +209,64 @@ def test_two_builds_at_the_same_time_do_not_disturb_each_other(project: Path) ->
 
     assert (first.returncode, second.returncode) == (0, 0)
     assert (project / ".venv").readlink() != target_of_second
+    assert works(project)
+
+
+def test_a_signal_after_the_replacement_leaves_the_new_environment(project: Path) -> None:
+    (project / "sitecustomize.py").write_text(_PAUSE_AFTER_REPLACING)
+    os.mkfifo(project / "replaced")
+    os.mkfifo(project / "go")
+    process = start_build(project)
+    (project / "replaced").open().close()
+
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate()
+
+    assert process.returncode == 128 + signal.SIGINT
+    assert works(project)
+
+
+def test_a_build_with_the_process_id_of_an_earlier_one_leaves_its_folder_alone(
+    project: Path,
+) -> None:
+    """In containers, two builds often have the same process id."""
+    command = f'mkdir .venv-$$; ln -s .venv-$$ .venv; exec sh {_SCRIPT} "$@"'
+    environ = {**os.environ, "PYTHON": str(project / "python"), "UV": "", "PACKAGE": "prog"}
+
+    subprocess.run(
+        ["sh", "-c", command, "sh", "--no-build-isolation", "."],
+        cwd=project,
+        env={**environ, "PIP_NO_INDEX": "1"},
+        check=True,
+    )
+
+    assert works(project)
+    assert len(folders(project)) == 2
+
+
+def test_an_environment_of_the_developer_is_left_alone(project: Path) -> None:
+    (project / ".venv-3.12").mkdir()
+    os.utime(project / ".venv-3.12", (0, 0))
+
+    ran = build(project)
+
+    assert ran.returncode == 0, ran.stdout
+    assert ".venv-3.12" in folders(project)
+
+
+def test_a_failure_to_replace_a_folder_leaves_the_folder(project: Path) -> None:
+    (project / ".venv" / "bin").mkdir(parents=True)
+    (project / ".venv" / "bin" / "prog").write_text("#!/bin/sh\necho it works\n")
+    (project / ".venv" / "bin" / "prog").chmod(0o755)
+    # The replacement of .venv is done by Python, which fails here.
+    (project / "sitecustomize.py").write_text(
+        "import os, sys\nif 'os.replace' in ' '.join(sys.orig_argv):\n    os._exit(1)\n"
+    )
+
+    ran = build(project)
+
+    assert ran.returncode == 1
+    assert folders(project) == [".venv"]
     assert works(project)
 
 

@@ -233,6 +233,61 @@ def test_a_wheel_with_changed_bytes_is_refused(tmp_path: Path) -> None:
         read_kit(wheel)
 
 
+def wheel_with_wrong_flag(directory: Path) -> Path:
+    """Return a wheel that claims to be encrypted."""
+    wheel = as_wheel(directory)
+    entry_start = b"PK\x01\x02"
+    content = bytearray(wheel.read_bytes())
+    offset = content.find(entry_start)
+    while offset != -1:
+        content[offset + 8] |= 1
+        offset = content.find(entry_start, offset + 1)
+    wheel.write_bytes(content)
+    return wheel
+
+
+def compressed_wheel_with_changed_bytes(directory: Path) -> Path:
+    """Return a wheel whose compressed data is none."""
+    wheel = directory / "a.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("acme/kit/REVISION", b"7\n" * 100)
+    name = b"acme/kit/REVISION"
+    before, _, after = wheel.read_bytes().partition(name)
+    wheel.write_bytes(before + name + b"\xff\xff" + after[2:])
+    return wheel
+
+
+def sdist_with_changed_bytes(directory: Path) -> Path:
+    """Return an sdist that was compressed with xz, and that is wrong near its end."""
+    sdist = directory / "a.tar.xz"
+    with tarfile.open(sdist, "w:xz") as archive:
+        content = os.urandom(100_000)
+        archive.addfile(_tar_info("acme/kit/REVISION", len(content)), io.BytesIO(content))
+    damaged = bytearray(sdist.read_bytes())
+    # Random bytes cannot be compressed. So xz copies them in chunks, and a 0xFF begins no chunk.
+    damaged[70_000:75_000] = b"\xff" * 5_000
+    sdist.write_bytes(damaged)
+    return sdist
+
+
+_DAMAGED = [
+    wheel_with_wrong_flag,
+    compressed_wheel_with_changed_bytes,
+    sdist_with_changed_bytes,
+]
+
+
+@pytest.mark.parametrize("create_source", _DAMAGED, ids=lambda function: function.__name__)
+def test_a_damaged_archive_is_refused_whatever_error_reading_it_raises(
+    tmp_path: Path,
+    create_source: Callable[[Path], Path],
+) -> None:
+    source = create_source(tmp_path)
+
+    with pytest.raises(NoUsableKit, match="cannot be read"):
+        read_kit(source)
+
+
 def test_a_file_that_is_also_a_folder_is_refused(tmp_path: Path) -> None:
     wheel = wheel_with(tmp_path, "acme/kit/app.py/more.py")
 

@@ -245,6 +245,7 @@ def test_if_a_file_exists_all_of_them_are_named_and_nothing_is_replaced(tree: Pa
         ([f"{PACKAGE}/x"], f"A part cannot be called {PACKAGE}: the package itself has this name"),
         (["json/x"], "A part cannot be called json: Python has a module of this name"),
         (["x", "--part", "json"], "A part cannot be called json"),
+        (["x", "--part", "class"], "A part cannot be called class: Python has a keyword of this"),
         (["x", "--part", "../shop"], "'../shop' cannot be the name of a part"),
         (["x", "--part", "Shop"], "'Shop' cannot be the name of a part"),
         (["config/x"], "The group config belongs to the kit. Choose another group."),

@@ -41,6 +41,24 @@ def test_a_repeated_group_is_slow_unless_the_repetition_is_possessive(
 
 
 @pytest.mark.parametrize(
+    ("slow", "possessive"),
+    [
+        ("a*a*a*a*a*a*b", "a*+a*+a*+a*+a*+a*+b"),
+        (r"\w+[a-z]*\w*\w*\w*(\w+)-", r"\w++[a-z]*+\w*+\w*+\w*+(\w++)-"),
+    ],
+)
+def test_many_repetitions_are_slow_unless_they_are_possessive(slow: str, possessive: str) -> None:
+    length = 20
+    while seconds_to_refuse(slow, "a" * length) < _SECONDS:
+        length += 5
+
+    assert length < 200
+    assert can_be_slow(slow)
+    assert seconds_to_refuse(possessive, "a" * 200) < _SECONDS
+    assert not can_be_slow(possessive)
+
+
+@pytest.mark.parametrize(
     "pattern",
     [
         "",

@@ -309,7 +309,31 @@ def spoil_revision(newer: Path) -> str:
     return "has a kit whose REVISION is not a number."
 
 
-@pytest.mark.parametrize("spoil", [delete_needs, spoil_revision])
+def spoil_needs(newer: Path) -> str:
+    (newer / PACKAGE / "kit" / "NEEDS.toml").write_text("[project]\n")
+    return "NEEDS.toml of the newer kit is wrong (KeyError('dependencies')). Nothing was changed."
+
+
+def spoil_news(newer: Path) -> str:
+    (newer / PACKAGE / "kit" / "CHANGELOG.md").write_bytes(b"\xff")
+    return "CHANGELOG.md of the newer kit is not text. Nothing was changed."
+
+
+def spoil_checksums(newer: Path) -> str:
+    (newer / PACKAGE / "kit" / "CHECKSUMS").write_bytes(b"\xff")
+    return "has a kit that was edited: "
+
+
+_SPOILED = [
+    delete_needs,
+    spoil_revision,
+    spoil_needs,
+    spoil_news,
+    spoil_checksums,
+]
+
+
+@pytest.mark.parametrize("spoil", _SPOILED)
 def test_a_kit_that_is_not_complete_is_refused_in_a_sentence(
     project: Path,
     newer: Path,
@@ -569,6 +593,44 @@ sys.exit(upgrade.main(sys.argv[1:]))
     assert ran.returncode == 0
     assert kit_of(project) == kit_of(newer)
     assert [path.name for path in (project / PACKAGE).glob(".*")] == []
+
+
+def test_an_error_of_the_file_system_is_reported_in_a_sentence(project: Path, newer: Path) -> None:
+    # No file can be written below a path that is a file.
+    (project / PACKAGE / ".new-kit").touch()
+
+    ran = upgrade(project, newer)
+
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("The upgrade failed: Not a directory: ")
+    assert "If the kit was replaced already, this undoes the upgrade: python" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_what_git_cannot_undo_is_refused(project: Path, newer: Path, tmp_path: Path) -> None:
+    # The project is a folder of another repository, which does not know it.
+    shutil.rmtree(project / ".git")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "Begin")
+    kit_before = kit_of(project)
+
+    upgraded = upgrade(project, newer)
+    restored = run(project, _UPGRADE, "--restore")
+
+    assert upgraded.stderr.startswith("git does not track constraints.txt, so it could not undo")
+    assert restored.stderr.startswith("git does not track the kit, so it cannot restore it.")
+    assert kit_of(project) == kit_before
+    assert (project / "pyproject.toml").exists()
+
+
+def test_restoring_nothing_leaves_changes_of_the_user(project: Path) -> None:
+    edited = (project / "pyproject.toml").read_text() + "\n# mine\n"
+    (project / "pyproject.toml").write_text(edited)
+
+    ran = run(project, _UPGRADE, "--restore")
+
+    assert ran.stdout.startswith("There was nothing to restore")
+    assert (project / "pyproject.toml").read_text() == edited
 
 
 def test_without_git_the_upgrade_is_refused(project: Path, newer: Path) -> None:

@@ -1,5 +1,6 @@
 """Create a project of your own: the kit, chosen parts, and an example to replace."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -281,7 +282,8 @@ def command(
     already contains something.
     """
     context: Context = ctx.obj
-    directory = (context.cwd / (to or name)).resolve()
+    # Unlike Path.resolve(), this does not fail if two links lead to each other.
+    directory = Path(os.path.realpath(context.cwd / (to or name)))
     choice = Choice(
         name=name,
         command=typed or name,

@@ -156,6 +156,17 @@ def test_options_about_the_kit_have_to_fit_together(
     assert list(tool.cwd.iterdir()) == []
 
 
+def test_links_that_lead_to_each_other_are_refused(tool: Tool) -> None:
+    (tool.cwd / "loop").symlink_to("loop")
+    (tool.cwd / "loop.whl").symlink_to("loop.whl")
+
+    as_directory = tool("fork", "acme", "--to", "loop")
+    as_wheel = tool("fork", "acme", "--kit", "dependency", "--kit-from", "loop.whl")
+
+    assert as_directory.code == "UNSAFE_PATH"
+    assert as_wheel.code == "VALIDATION_ERROR"
+
+
 def test_every_mistake_is_reported_at_once(tool: Tool) -> None:
     ran = tool(
         "fork",

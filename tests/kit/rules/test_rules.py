@@ -100,6 +100,13 @@ def _break_examples(ledger: Ledger) -> None:
         body='(context.cwd / "new").touch()',
     )
     ledger.add_command("writing", writing)
+    careless = command_file(
+        spec='effect="files", examples=("careless",)',
+        imports=f"from {KIT}.global_options import DryRunOption",
+        parameters=", dry_run: DryRunOption = False",
+        body='(context.cwd / "careless").touch()',
+    )
+    ledger.add_command("careless", careless)
     locking = command_file(
         spec='effect="nothing", examples=("locking",)',
         imports=f"from {KIT}.places import workspace_lock",
@@ -116,6 +123,15 @@ def _break_errors(ledger: Ledger) -> None:
         body="if context is None:\n        raise Torn()\n    if ctx is None:\n        raise Lost()",
     )
     ledger.add_command("raising", raising)
+    renaming = command_file(
+        spec='effect="nothing", errors=(Ripped,), examples=("renaming",)',
+        imports="from ledger.books import errors\nfrom ledger.books.errors import Torn as Ripped",
+        body=(
+            "if context is None:\n        raise Ripped()\n    if ctx is None:\n"
+            "        raise errors.Torn()\n    if ctx is context:\n        raise errors.Torn"
+        ),
+    )
+    ledger.add_command("renaming", renaming)
 
 
 def _break_settings(ledger: Ledger) -> None:
@@ -218,6 +234,7 @@ _BROKEN_RULES: list[tuple[str, list[str], str, str]] = [
         [
             f"{_COMMANDS}/fail.py: `fail` fails: Page 7 is torn. [TORN]",
             f'{_COMMANDS}/writing.py: `writing` changes files, and the effect is "nothing".',
+            f"{_COMMANDS}/careless.py: `careless` changes files with --dry-run, too.",
             f"{_COMMANDS}/locking.py: `locking` takes the lock `ink`.",
             "the spec of undeclared does not declare",
         ],
@@ -257,7 +274,12 @@ _BROKEN_RULES: list[tuple[str, list[str], str, str]] = [
     ),
     (
         "test_each_error_is_raised_with_the_facts_that_it_names",
-        [f"{_COMMANDS}/raising.py:27: Torn lacks number."],
+        [
+            f"{_COMMANDS}/raising.py:27: Torn lacks number.",
+            f"{_COMMANDS}/renaming.py:28: Torn lacks number.",
+            f"{_COMMANDS}/renaming.py:30: Torn lacks number.",
+            f"{_COMMANDS}/renaming.py:32: Torn lacks number.",
+        ],
         "Pass each fact in braces as a keyword argument",
         "Errors",
     ),

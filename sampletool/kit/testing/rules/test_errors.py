@@ -127,12 +127,43 @@ def raised_errors() -> Iterator[Raised]:
     """Yield each place in the code of the project that calls the class of an error."""
     classes = {error_class.__name__: error_class for error_class in all_errors()}
     for file in own_python_files():
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                error_class = classes.get(node.func.id)
-                if error_class is not None:
-                    place = f"{relative(file)}:{node.lineno}"
-                    yield Raised(place, error_class, _arguments_of(node, error_class))
+        tree = ast.parse(file.read_text())
+        original_names = _original_names(tree)
+        for call in _calls_in(tree):
+            name = _name_of_function(call)
+            error_class = classes.get(original_names.get(name, name))
+            if error_class is not None:
+                place = f"{relative(file)}:{call.lineno}"
+                yield Raised(place, error_class, _arguments_of(call, error_class))
+
+
+def _original_names(tree: ast.Module) -> dict[str, str]:
+    """Return the names of what the file imports `as` another name, by that other name."""
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                names[alias.asname or alias.name] = alias.name
+    return names
+
+
+def _calls_in(tree: ast.Module) -> Iterator[ast.Call]:
+    """Yield each call. `raise NotEnough` is short for `raise NotEnough()`, so it is one too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield node
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, (ast.Name, ast.Attribute)):
+            call = ast.Call(func=node.exc, args=[], keywords=[])
+            yield ast.copy_location(call, node)
+
+
+def _name_of_function(call: ast.Call) -> str:
+    """Return the last name of what is called: `NotEnough` for `errors.NotEnough()`."""
+    if isinstance(call.func, ast.Name):
+        return call.func.id
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return ""
 
 
 def _arguments_of(call: ast.Call, error_class: type[ToolError]) -> set[str]:

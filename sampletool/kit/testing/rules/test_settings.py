@@ -77,7 +77,10 @@ def _faults_of_pattern(facts: dict[str, Any]) -> Iterator[str]:
         return
     try:
         if can_be_slow(facts["pattern"]):
-            yield "the pattern repeats a group. Put a + behind the repetition, as in (ab?)*+"
+            yield (
+                "the pattern repeats a group, or has more than three repetitions. "
+                "Put a + behind each repetition, as in (ab?)*+"
+            )
     except re.error as error:
         yield f"the pattern is not a regular expression: {error}"
     if str(facts["pattern_help"]).endswith("."):

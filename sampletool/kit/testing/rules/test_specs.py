@@ -37,15 +37,20 @@ def test_each_effect_is_one_of_the_words_that_are_described() -> None:
 def test_a_command_that_changes_something_has_a_dry_run() -> None:
     faults = []
     for command in own_commands():
-        flags = set()
-        for option in command.described["options"]:
-            flags.update(option["flags"])
         effect = command.spec.effect
-        if changes_something(effect) and "--dry-run" not in flags:
+        if changes_something(effect) and "--dry-run" not in _flags_of(command):
             faults.append(f'{command.file}: the effect is "{effect}", and there is no --dry-run.')
 
     what_to_do = "Give `command` a parameter `dry_run: DryRunOption = False`, and obey it"
     fail_if_any(faults, what_to_do, _HEADING)
+
+
+def _flags_of(command: OwnCommand) -> set[str]:
+    """Return all options of the command."""
+    flags = set()
+    for option in command.described["options"]:
+        flags.update(option["flags"])
+    return flags
 
 
 def test_what_a_command_destroys_is_a_sentence() -> None:
@@ -115,12 +120,24 @@ def test_the_examples_work(tool: Tool, tmp_path: Path, command: OwnCommand) -> N
         _run(tool, command, example)
     for example in command.spec.examples:
         before = file_states(tmp_path)
+        if "--dry-run" in _flags_of(command):
+            _run(tool, command, _as_dry_run(command, example))
+            if file_states(tmp_path) != before:
+                fault = f"{command.file}: `{example}` changes files with --dry-run, too."
+                fail_if_any([fault], "Return before the change if `dry_run` is true", _HEADING)
         ran = _run(tool, command, example)
         _check_locks(command, example, ran)
         if command.spec.effect == "nothing" and file_states(tmp_path) != before:
             what_to_do = "Choose another `effect`, or change no file"
             fault = f'{command.file}: `{example}` changes files, and the effect is "nothing".'
             fail_if_any([fault], what_to_do, _HEADING)
+
+
+def _as_dry_run(command: OwnCommand, example: str) -> str:
+    """Return the example with --dry-run behind the name of the command."""
+    source, pipe, command_line = example.rpartition(" | ")
+    arguments = command_line.removeprefix(command.name)
+    return f"{source}{pipe}{command.name} --dry-run{arguments}"
 
 
 def _install(tool: Tool, directory: Path) -> None:
