@@ -23,7 +23,6 @@ from .contract.expected import EXPECTED, to_tool_error
 from .contract.file_errors import from_os_error
 from .contract.library_errors import interrupted_when_done
 from .contract.response import (
-    CURSOR_SEPARATOR,
     SCHEMA_VERSION,
     Format,
     Presentation,
@@ -376,8 +375,11 @@ def _build_response(outcome: Result | ToolError, context: Context) -> Response:
         exit_code = getattr(result, "exit_status", ExitStatus.OK)
     meta = _build_meta(context, exit_code) | result_meta(result)
     if "next_cursor" in meta:
+        # 1.5 ms, unless pathlib has imported urllib.parse. Only lists need it.
+        from .cursor import format_cursor
+
         # It names the list, so that no other list accepts it: see pages.py.
-        meta["next_cursor"] = f"{context.command}{CURSOR_SEPARATOR}{meta['next_cursor']}"
+        meta["next_cursor"] = format_cursor(context.command, meta["next_cursor"])
     return Response(result=result, error=error, warnings=context.warnings, meta=meta)
 
 

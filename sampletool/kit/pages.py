@@ -6,6 +6,7 @@ sorted. So rows that are added or removed meanwhile neither repeat nor hide othe
 A caller sees the cursor `config.list:jobs`: the list, and the position of the last row. A list
 refuses the cursor of another list, because it would start anywhere. The code of a command sees only
 the position: app.py adds the name of the command, and the option --after checks and removes it.
+cursor.py defines how a cursor is written.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,8 +17,9 @@ import typer
 
 from .context import Context
 from .contract.errors import InvalidValues, Mistake
-from .contract.response import CURSOR_SEPARATOR, count_fitting
+from .contract.response import count_fitting
 from .contract.text import quoted
+from .cursor import parse_cursor
 
 MAX_LIMIT = 10_000
 
@@ -38,15 +40,17 @@ def _position_in(ctx: typer.Context, cursor: str | None) -> str | None:
     if cursor is None:
         return None
     context: Context = ctx.obj
-    name, separator, position = cursor.partition(CURSOR_SEPARATOR)
-    if separator and position and name == context.command:
+    try:
+        list_name, position = parse_cursor(cursor)
+    except ValueError:
+        problem = f"{quoted(cursor)} is not a valid cursor"
+        raise typer.BadParameter(problem) from _WrongCursor(problem, cursor)
+    if list_name == context.command:
         return position
-    problem = f"{quoted(cursor)} is not a valid cursor"
-    if separator and position:
-        problem = (
-            f"{quoted(cursor)} is not a cursor of this list. "
-            f"This list is {context.command}, and the cursor is from {quoted(name)}"
-        )
+    problem = (
+        f"{quoted(cursor)} is not a cursor of this list. "
+        f"This list is {context.command}, and the cursor is from {quoted(list_name)}"
+    )
     raise typer.BadParameter(problem) from _WrongCursor(problem, cursor)
 
 

@@ -1,19 +1,30 @@
 """Lists have pages, and --fields selects members."""
 
 import os
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.kit.contract.response import MAX_LIST_BYTES, count_fitting
+from sampletool.kit.contract.response import (
+    MAX_LIST_BYTES,
+    Presentation,
+    Response,
+    count_fitting,
+    render,
+)
+from sampletool.kit.cursor import format_cursor, parse_cursor
 from sampletool.kit.pages import (
     first_page,
     page_of,
     read_number,
 )
+from sampletool.kit.program import KIT
 from sampletool.kit.safety.private_directory import private_directory
 from sampletool.kit.testing.tool import Ran, Tool
+from tests.kit.ledger import Ledger
 
 _LISTS = ["config list", "lock list", "session list", "manifest", "log --command config.set"]
 
@@ -54,7 +65,8 @@ def test_pages_together_are_the_whole_list(tool: Tool, command_line: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "cursor", ["null", "", "after", "2", ":", ":x", "config.list", "config.list:"]
+    "cursor",
+    ["null", "", "after", "2", ":", ":x", "config.list", "config.list:", "config.list:%FF"],
 )
 def test_a_text_that_is_not_a_cursor_is_refused(tool: Tool, cursor: str) -> None:
     ran = tool("config", "list", "--after", cursor)
@@ -199,6 +211,72 @@ def test_a_cursor_names_the_list_and_the_last_row(tool: Tool) -> None:
     first = tool("config", "list", "--limit", "1")
 
     assert first.meta["next_cursor"] == f"config.list:{first.data['settings'][0]['key']}"
+
+
+@pytest.mark.parametrize(
+    "position",
+    ["jobs", "a\n'\t\"b", "%", "100%0A", "a:b", "naïve 漢", "\x00\x7f\u2028", "caf\udce9"],
+)
+def test_a_cursor_that_is_copied_from_the_text_into_a_shell_has_the_whole_position(
+    position: str,
+) -> None:
+    cursor = format_cursor("config.list", position)
+    page = Response(result=None, error=None, warnings=[], meta={"next_cursor": cursor})
+    text = render(page, Presentation(format="text")).stdout.decode()
+    _, _, copied = text.rpartition("pass --after ")
+
+    passed = subprocess.check_output(["sh", "-c", f"printf %s {copied}"], text=True)
+
+    assert cursor.isprintable()
+    assert parse_cursor(passed) == ("config.list", position)
+
+
+_LIST_COMMAND = f'''"""List the pages."""
+
+from dataclasses import dataclass
+
+import typer
+
+from {KIT}.contract.command_spec import CommandSpec
+from {KIT}.pages import AfterOption, LimitOption, page_of
+
+spec = CommandSpec(effect="nothing", examples=("page list",))
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Some titles."""
+
+    titles: list[str]
+    next_cursor: str | None
+
+    def lines(self) -> list[str]:
+        """Return what a person sees."""
+        return self.titles
+
+
+def command(ctx: typer.Context, after: AfterOption = None, limit: LimitOption = 1) -> Listing:
+    """List the pages."""
+    titles = ["a", "a\\n\\'\\t\\"b", "aB", "z"]
+    page = page_of(titles, limit, after, lambda title: title)
+    return Listing(page.rows, page.next_cursor)
+'''
+
+
+def test_pages_lose_no_row_whose_position_has_a_newline_a_quote_and_a_tab(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.add_command("page/list", _LIST_COMMAND)
+
+    printed = [ledger.run_module("ledger", "page", "list", "--format", "text")]
+    while "pass --after " in printed[-1]:
+        assert len(printed) < 10, "the pages have no end"
+        _, _, copied = printed[-1].rpartition("pass --after ")
+        (cursor,) = shlex.split(copied)
+        options = ["--format", "text", "--after", cursor]
+        printed.append(ledger.run_module("ledger", "page", "list", *options))
+
+    titles = [text.splitlines()[0] for text in printed]
+    assert titles == ["a", "a\\n'\\t\"b", "aB", "z"]
 
 
 @pytest.mark.usefixtures("workspace")

@@ -29,9 +29,6 @@ MAX_LIST_BYTES = 48 * 1024
 META_MEMBERS = ("next_cursor", "replayed")
 """The members of a result that belong to `meta`. They say how the result came about."""
 
-CURSOR_SEPARATOR = ":"
-"""It separates the name of a command from a position in its list, in the cursor between pages."""
-
 Effect = Literal["created", "updated", "deleted", "unchanged"]
 """What a command did to the thing that it changes."""
 
