@@ -412,6 +412,44 @@ def test_all_rules_hold_in_a_project_that_depends_on_the_kit(ledger: Ledger) -> 
     assert "1 passed" in own_tests.stdout
 
 
+_UNREACHABLE = f'''"""Say what can go wrong with books."""
+
+from {KIT}.contract.errors import ExitStatus, ToolError
+
+
+class Unreachable(ToolError):
+    """The library is unreachable."""
+
+    code, exit_status = "UNREACHABLE", ExitStatus.{{exit_status}}
+    sentence = "The library is unreachable."
+    advice = "Try again later."
+'''
+
+
+@pytest.mark.parametrize(
+    ("exit_status", "declared", "is_accepted"),
+    [
+        ("UNAVAILABLE", "(Unreachable,)", True),
+        ("UNAVAILABLE", "()", False),
+        ("CONFLICT", "(Unreachable,)", False),
+    ],
+)
+def test_an_example_may_lack_a_server_if_the_spec_declares_the_error(
+    ledger: Ledger, exit_status: str, declared: str, *, is_accepted: bool
+) -> None:
+    ledger.write({"ledger/books/errors.py": _UNREACHABLE.format(exit_status=exit_status)})
+    borrow = command_file(
+        spec=f'effect="nothing", errors={declared}, examples=("borrow",)',
+        imports="from ledger.books.errors import Unreachable",
+        body="raise Unreachable()",
+    )
+    ledger.add_command("borrow", borrow)
+
+    ran = ledger.run_rules("-k", "test_the_examples_work")
+
+    assert (ran.exit_code == 0) == is_accepted, ran.output
+
+
 def test_what_a_project_that_contains_the_kit_lacks_is_named(ledger: Ledger) -> None:
     ledger.take_kit_over()
     ledger.write({"Makefile": "all:\n"})
