@@ -48,7 +48,9 @@ class Proof:
             for reason, number in way.reasons.items():
                 lines += between_words(f"{number} x {reason}", terminal_width(), "    ", "      ")
             if way.example:
-                lines.append(f"    for example: tool lab run {self.scenario} --variant {way.variant} \\")
+                # Three lines: the name of the program may be longer in a project of its own.
+                lines.append(f"    for example: tool lab run {self.scenario} \\")
+                lines.append(f"      --variant {way.variant} \\")
                 lines.append(f'      --schedule "{way.example}"')
         return lines
 
