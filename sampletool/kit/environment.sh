@@ -39,6 +39,8 @@ clean_up() {
     if [ -e .venv ]; then
       echo "The new environment could not be built: see above. The old one in .venv is unchanged" >&2
       echo "and works, but pyproject.toml or constraints.txt has changed since it was built." >&2
+      echo "Run make again when the packages can be downloaded. Until then, use the old one" >&2
+      echo "directly, for example .venv/bin/python -m pytest." >&2
     fi
   fi
 }

@@ -151,7 +151,10 @@ def test_if_a_package_cannot_be_installed_the_old_environment_is_left_and_works(
 
     assert ran.returncode != 0
     assert "no-such-package" in ran.stdout
-    assert "The new environment could not be built: see above." in ran.stdout
+    message = " ".join(ran.stdout.split())
+    assert "The new environment could not be built: see above." in message
+    assert "Run make again when the packages can be downloaded." in message
+    assert "use the old one directly, for example .venv/bin/python -m pytest." in message
     assert folders(project) == before
     assert works(project)
 
