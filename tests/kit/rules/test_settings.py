@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit import program
 from sampletool.kit.testing.rules.test_settings import faults_of
 
 _RIGHT = {"kind": "count", "default": "5", "help": "So many."}
@@ -50,3 +51,17 @@ def test_a_wrong_setting_is_named(name: str, facts: Any) -> None:
 def test_a_right_setting_has_no_fault(more: dict[str, Any]) -> None:
     for facts in (_RIGHT, _CHOICE, _PATTERN):
         assert faults_of("few", {**facts, **more}) == []
+
+
+def test_a_wrong_name_is_explained_with_the_variable_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(program, "PROGRAM", "led-ger")
+
+    (fault,) = faults_of("Few", _RIGHT)
+
+    assert fault == "Few: write it in lower_snake, as it is a part of LED_GER_…"
+
+
+def test_a_help_without_a_period_is_named() -> None:
+    assert faults_of("few", {**_RIGHT, "help": "So many"}) == ["few: end the help with a period"]

@@ -22,7 +22,7 @@ def faults_of_effect(name: str, facts: Any) -> list[str]:
     if not re.fullmatch("[a-z]+", name):
         faults.append("write it as one word in small letters")
     if not isinstance(facts["help"], str) or not facts["help"].endswith("."):
-        faults.append("the help must be a text that ends with a full stop")
+        faults.append("the help must be a text that ends with a period")
     if not isinstance(facts.get("changes_nothing", True), bool):
         faults.append("changes_nothing must be True or False")
     return [f"{name}: {fault}" for fault in faults]

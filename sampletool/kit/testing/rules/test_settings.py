@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from ...part_discovery import offered
+from ...program import env_variable
 from ...settings import known
 from ...settings.kinds import KINDS, KnownSetting, read_value
 from ..how_to import fail_if_any
@@ -44,7 +45,7 @@ def faults_of(name: str, facts: Any) -> list[str]:
 def _faults_of_name(name: str) -> Iterator[str]:
     is_lower_snake = name.isidentifier() and name == name.lower()
     if not is_lower_snake:
-        yield "write it in lower_snake, as it is a part of TOOL_…"
+        yield f"write it in lower_snake, as it is a part of {env_variable('')}…"
 
 
 def _faults_of_texts(facts: dict[str, Any]) -> Iterator[str]:
@@ -57,7 +58,7 @@ def _faults_of_texts(facts: dict[str, Any]) -> Iterator[str]:
         if not isinstance(former_name, str):
             yield "former_names must be a tuple of texts"
     if not str(facts["help"]).endswith("."):
-        yield "end the help with a full stop"
+        yield "end the help with a period"
 
 
 def _faults_of_choices(facts: dict[str, Any]) -> Iterator[str]:
@@ -84,7 +85,7 @@ def _faults_of_pattern(facts: dict[str, Any]) -> Iterator[str]:
     except re.error as error:
         yield f"the pattern is not a regular expression: {error}"
     if str(facts["pattern_help"]).endswith("."):
-        yield 'pattern_help completes the sentence "Use …": end it without a full stop'
+        yield 'pattern_help completes the sentence "Use …": end it without a period'
 
 
 def _faults_of_value(facts: dict[str, Any]) -> Iterator[str]:
