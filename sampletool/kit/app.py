@@ -357,30 +357,36 @@ def _finish(
 
 def _build_response(outcome: Result | ToolError, context: Context) -> Response:
     """Return the response of a command that ended with this result or error."""
-    error: ToolError | None
-    result: Any
+    error = _find_error(outcome, context)
+    result: Any = outcome
     if isinstance(outcome, ToolError):
-        error = outcome
         # The work that was done before the failure.
-        result = error.data
-    else:
-        error = None
-        result = outcome
-    if context.signals.received is not None:
-        error = _error_after_signal(context.signals.received, error)
-    if error is not None:
-        exit_code = error.exit_status
-    else:
-        # A command can succeed with another exit code, like that of a program that it ran.
-        exit_code = getattr(result, "exit_status", ExitStatus.OK)
-    meta = _build_meta(context, exit_code) | result_meta(result)
+        result = outcome.data
+    meta = _build_meta(context, _find_exit_code(result, error)) | result_meta(result)
     if "next_cursor" in meta:
-        # 1.5 ms, unless pathlib has imported urllib.parse. Only lists need it.
+        # Importing this at the top would cost every command up to 1.5 ms.
         from .cursor import format_cursor
 
-        # It names the list, so that no other list accepts it: see pages.py.
+        # Add the name of the list, so that no other list accepts the cursor (see pages.py).
         meta["next_cursor"] = format_cursor(context.command, meta["next_cursor"])
     return Response(result=result, error=error, warnings=context.warnings, meta=meta)
+
+
+def _find_error(outcome: Result | ToolError, context: Context) -> ToolError | None:
+    """Return the error of the response, or None if the command succeeded."""
+    error = outcome if isinstance(outcome, ToolError) else None
+    if context.signals.received is not None:
+        return _error_after_signal(context.signals.received, error)
+    return error
+
+
+def _find_exit_code(result: Any, error: ToolError | None) -> int:
+    """Return the exit code of a command with this result or error."""
+    if error is not None:
+        return error.exit_status
+    # A command can succeed with another exit code, like that of a program that it ran.
+    exit_code: int = getattr(result, "exit_status", ExitStatus.OK)
+    return exit_code
 
 
 def _error_after_signal(signal_number: int, error: ToolError | None) -> ToolError:

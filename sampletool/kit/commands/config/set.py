@@ -90,24 +90,24 @@ def _is_one_pair(arguments: list[str]) -> bool:
     return len(arguments) == 2 and "=" not in arguments[0]
 
 
-def _read_pair(written_key: str, text: str, *, as_text: bool) -> Assignment:
-    """Read a key and its value. Raise InvalidValues if one of them is wrong.
-
-    If the key is the former name of a setting, return its present name.
-    """
+def _read_pair(written_key: str, written_value: str, *, as_text: bool) -> Assignment:
+    """Read a key and its value. Raise InvalidValues if one of them is wrong."""
     key = read_key(written_key)
-    value = text if as_text else parse_value(text)
     name = show_key(key)
+    former_name = None
     present_name = find_current_name(name)
+    if present_name != name:
+        # The setting was renamed. The file gets its present name.
+        former_name = name
+        key = read_key(present_name)
+    value = written_value if as_text else parse_value(written_value)
     is_setting_of_tool = find_setting(present_name) is not None
     if is_setting_of_tool:
         check(present_name, value, "the command line")
-    if not _is_utf8(text):
+    if not _is_utf8(written_value):
         message = f"The value of {written_key} is not UTF-8 text"
         raise InvalidValues(Mistake(written_key, "INVALID_VALUE", message))
-    if present_name == name:
-        return Assignment(key, value, former_name=None)
-    return Assignment(read_key(present_name), value, former_name=name)
+    return Assignment(key, value, former_name)
 
 
 def _set_twice(written_name: str) -> Mistake:

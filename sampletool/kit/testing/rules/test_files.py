@@ -1,5 +1,6 @@
 """Each file of the package says what it contains, and is in the repository."""
 
+import ast
 import subprocess
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def test_no_file_has_a_name_that_could_mean_anything() -> None:
 def test_each_file_has_a_docstring() -> None:
     faults = []
     for file in own_python_files():
-        if not file.read_text().startswith('"""'):
+        if ast.get_docstring(ast.parse(file.read_text())) is None:
             faults.append(f"{relative(file)}: there is no docstring.")
 
     fail_if_any(faults, "Begin the file with a docstring that says what it is for", _HEADING)
