@@ -221,12 +221,13 @@ def _report_bug(bug: BaseException, context: Context) -> ToolError:
 
 
 def _report_bug_and_close(bug: Exception, context: Context) -> ToolError:
-    """Write a crash report after the command has closed what it opened. Return the error.
+    """Write a crash report, and return the error that tells the user where it is.
 
-    Writing the report opens the directory of the session again, so it has to be closed again.
+    The command has closed what it had opened. But the report is a file in the session, so writing
+    it opens the session again.
     """
     error = _report_bug(bug, context)
-    # If closing fails, it most likely fails as it did the first time, and that is in the report.
+    # The command has already failed, and the report says why. Another failure would only hide that.
     with suppress(Exception):
         context.exit_stack.close()
     return error

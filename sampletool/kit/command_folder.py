@@ -133,14 +133,17 @@ class CommandFolder(TyperGroup):
         packages: list[str],
         name: str,
         about: str | None,
-        options: Mapping[str, Any] | None = None,
+        option_annotations: Mapping[str, Any] | None = None,
     ) -> None:
         """Find the commands in the folders of these packages, without importing them.
 
-        `options` has the annotations of the options that only this folder takes.
+        `option_annotations` describes the options that only this group of commands takes. Typer
+        creates options from annotations, here as for the parameters of a function.
         """
         self.packages = packages
-        self.hints: Mapping[str, Any] = options if options is not None else {}
+        self.hints: Mapping[str, Any] = {}
+        if option_annotations is not None:
+            self.hints = option_annotations
         found: dict[str, str] = {}
         for package in packages:
             for command_name in _names_in(package):
@@ -170,17 +173,21 @@ class CommandFolder(TyperGroup):
         return level.parameters(self.params)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the options before the name of the command.
+        """Parse the options in front of the name of the command. Return the words after them.
 
-        Keep the mistakes: the words that follow may have some too.
+        Mistakes are only collected here, because the words after them may contain more mistakes.
         """
         level: CommandLevel = ctx
-        if level.parent is None and args[:1] == ["help"]:
+        is_whole_tool = level.parent is None
+        if is_whole_tool and args[:1] == ["help"]:
+            # `tool help config` means `tool config --help`.
             args = [*args[1:], "--help"]
-        rest = parse_level(self, level, args, super().parse_args)
+        parse_as_typer_does = super().parse_args
+        words_after_options = parse_level(self, level, args, parse_as_typer_does)
         if level.params.pop("version", False):
+            # The version is printed like a help page: as text, in place of a response.
             raise HelpRequested(_name_and_version)
-        return rest
+        return words_after_options
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that follows, and return its result."""
