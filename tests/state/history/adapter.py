@@ -120,7 +120,7 @@ class StoreAdapter:
         """Do the effect of a task, fenced by its claim: add 1 to a counter of the task."""
         once = Once(fence=Fence(task, generation))
         counted = self._store.counter_add(effect_counter(task), 1, once)
-        return {"value": counted.value}
+        return {"value": counted.value, "replayed": counted.replayed}
 
     def renew(self, task: str, *, generation: int, lease_ms: int) -> dict[str, Json]:
         """Make the lease of a claim longer."""

@@ -43,7 +43,14 @@ def used(
         arguments["lease_ms"] = LONG
     if is_refused:
         return call(begin, end, verb, "t", arguments, refusal="LEASE_LOST")
-    return call(begin, end, verb, "t", arguments, {"effect": "updated", "value": 1})
+    response: dict[str, Json] = {"effect": "updated", "value": 1, "replayed": False}
+    return call(begin, end, verb, "t", arguments, response)
+
+
+def replayed(begin: float, end: float, generation: int) -> Operation:
+    """A write that was repeated after its connection broke: the store remembers an earlier one."""
+    arguments: dict[str, Json] = {"generation": generation}
+    return call(begin, end, "write", "t", arguments, {"value": 1, "replayed": True})
 
 
 def listed(status: str, *, attempts: int = 1, effects: int = 0) -> Operation:
@@ -150,6 +157,19 @@ def test_a_stale_claim_changes_nothing(verb: str) -> None:
     assert broken(added(), *claims, refused, *end) == set()
 
 
+def test_a_stale_claim_may_get_the_response_of_its_earlier_write_again() -> None:
+    claims = [claimed(2, 3, 1, lease_ms=0), used("write", 4, 5, 1), claimed(10, 11, 2)]
+    end = [used("finish", 100, 101, 2), listed("done", attempts=2, effects=1)]
+
+    assert broken(added(), *claims, replayed(12, 13, 1), *end) == set()
+
+
+def test_the_holder_may_get_the_response_of_its_write_again_after_it_finished_the_task() -> None:
+    done = [claimed(2, 3, 1), used("write", 4, 5, 1), used("finish", 6, 7, 1)]
+
+    assert broken(added(), *done, replayed(8, 9, 1), listed("done", effects=1)) == set()
+
+
 def test_a_write_at_the_same_time_as_the_next_claim_may_still_succeed() -> None:
     claims = [claimed(2, 3, 1, lease_ms=0), claimed(10, 15, 2)]
     end = [used("finish", 100, 101, 2), listed("done", attempts=2, effects=1)]
@@ -239,7 +259,7 @@ def test_a_fenced_write_happens_once() -> None:
     assert broken(*start, maybe, *end, listed("done", effects=1)) == set()
     assert broken(*start, maybe, *end, listed("done", effects=0)) == set()
     assert broken(*start, *end, listed("done", effects=1)) == {"effects"}
-    second = replace(write, response={"value": 2})
+    second = replace(write, response={"value": 2, "replayed": False})
     assert broken(*start, second, *end, listed("done", effects=1)) == {"effects"}
 
 
