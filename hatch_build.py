@@ -1,4 +1,4 @@
-"""What a wheel has besides the code: man pages, completion, and pages for agents.
+"""What a wheel has besides the code: man pages, completion, and a page for agents.
 
 hatchling loads this file when it builds a package. The tool itself writes the contents. Therefore
 hatchling also installs the dependencies of the tool (`require-runtime-dependencies`).
@@ -25,9 +25,6 @@ _COMPLETION_FILES = {
 _FORK_ARCHIVE = "carried.tar.gz"
 """The file in the part `fork` with what `tool fork` needs in addition to the package."""
 
-_PAGE_LINK = re.compile(r"^\* (\[.+\])\((?!\.\.)([^)]+)\)", re.MULTILINE)
-"""An entry in the list of all pages: its title in brackets, and its path."""
-
 
 class Build(BuildHookInterface[Any]):
     """The hook that hatchling calls. It finds the class by its base class."""
@@ -45,9 +42,8 @@ class Build(BuildHookInterface[Any]):
         self._run_python("-m", f"{self._package}.kit.manual", str(share / _MAN_DIRECTORY))
         for shell, path in _COMPLETION_FILES.items():
             self._write(share / path.format(program=self._program), self._completion(shell))
-        for_agents = share / self._program
-        self._write(for_agents / "SKILL.md", self._run_tool("manifest", "--skill"))
-        self._write(for_agents / "llms.txt", self._llms())
+        skill = share / self._program / "SKILL.md"
+        self._write(skill, self._run_tool("manifest", "--skill"))
 
         for file in share.rglob("*"):
             if file.is_file():
@@ -71,28 +67,6 @@ class Build(BuildHookInterface[Any]):
         # zsh runs this file when TAB is pressed for the first time, and expects an answer to that
         # as well. The script for a start-up file of zsh only registers its function.
         return re.sub(r"^compdef (_\w+) .*$", r'\1 "$@"', script, flags=re.MULTILINE)
-
-    def _llms(self) -> str:
-        """Return an overview for language models: what to read first, and all pages."""
-        repository = self.metadata.core.urls["Repository"]
-        list_of_pages = Path(self.root, "docs", "index.md").read_text()
-        entries = []
-        for title, path in _PAGE_LINK.findall(list_of_pages):
-            entries.append(f"- {title}({repository}/blob/main/docs/{path})")
-        return "\n".join(
-            [
-                f"# {self._package}",
-                "",
-                f"> {self.metadata.core.description}",
-                "",
-                f"Run `{self._program} manifest --skill` to learn how to use the tool.",
-                "",
-                "## Docs",
-                "",
-                *entries,
-                "",
-            ]
-        )
 
     def _write(self, file: Path, content: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)

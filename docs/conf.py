@@ -1,19 +1,21 @@
-"""The site that `make docs` writes: the pages of docs/ as they are, with a sidebar, a search and the explorer.
+"""The site that `make docs` builds: the pages of docs/, with a sidebar, a search and the explorer.
 
-The pages are plain Markdown that reads well without a site. What only the site has is added here: the sidebar, from
-the pages that are there, and the explorer in the place of a link to it. Nothing is requested from another machine.
+The pages are plain Markdown that reads well without a site. What only the site has is added in
+docs/site. A page requests nothing from another machine.
 """
 
 import sys
 from pathlib import Path
+from typing import Any
 
 _DOCS = Path(__file__).parent
 sys.path.insert(0, str(_DOCS.parent))
 
-from sampletool import REPOSITORY, __version__  # noqa: E402
+from sampletool import DOCUMENTATION, REPOSITORY, __version__  # noqa: E402
 
 project = "sampletool"
 author = "The sampletool maintainers"
+copyright = f"{author}. MIT License"  # noqa: A001 - the name that Sphinx looks for
 version = release = __version__
 html_title = f"{project} {release}"
 
@@ -21,22 +23,39 @@ extensions = ["myst_parser"]
 myst_enable_extensions = ["alert", "html_image"]
 myst_heading_anchors = 3
 myst_links_external_new_tab = False
-suppress_warnings = ["misc.highlighting_failure"]  # an answer with `...` in it is no JSON
-exclude_patterns = ["front.md"]
+# A response that is shown with `...` in it is not valid JSON.
+suppress_warnings = ["misc.highlighting_failure"]
 highlight_language = "text"
 
 html_theme = "furo"
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
+html_search_scorer = str(_DOCS / "site" / "static" / "scorer.js")
+html_favicon = "site/static/favicon.svg"
+html_baseurl = DOCUMENTATION
 html_copy_source = False
 html_show_sphinx = False
-html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
-"""An address to read the source at; nothing is loaded from it."""
+html_theme_options = {
+    # Furo shows a link to the source of each page. Nothing is loaded from there.
+    "source_repository": REPOSITORY,
+    "source_branch": "main",
+    "source_directory": "docs/",
+}
 
 
-def setup(app: object) -> None:
-    from docs.site.pages import add_what_can_be_played, add_what_only_the_site_has
+def setup(app: Any) -> None:
+    """Connect the modules in docs/site to the build."""
+    from docs.site.exports import export
+    from docs.site.pages import prepare_page
+    from docs.site.previews import add_preview
+    from docs.site.reference_objects import OBJECT_KINDS, ReferenceObject
 
-    app.connect("source-read", add_what_only_the_site_has)  # type: ignore[attr-defined]
-    app.connect("build-finished", add_what_can_be_played)  # type: ignore[attr-defined]
+    for kind, priority in OBJECT_KINDS.items():
+        role = f"{kind.replace(' ', '-')}-reference"
+        app.add_object_type(kind, role)
+        app.registry.domain_object_types["std"][kind].attrs["searchprio"] = priority
+    app.add_directive("reference-object", ReferenceObject)
+    app.connect("source-read", prepare_page)
+    app.connect("html-page-context", add_preview)
+    app.connect("build-finished", export)

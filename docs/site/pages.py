@@ -1,54 +1,77 @@
-"""What only the site has: the sidebar, the explorer in the place of a link, and the page of the kit."""
+"""Change the text of a page before Sphinx reads it: what only the site has, and no other reader needs.
+
+The pages are plain Markdown that reads well on its own. The site adds the sidebar, the explorer in
+the place of a link to it, and the pages that are outside of docs/.
+"""
 
 import re
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from docs.site.sidebar import sidebar
+from docs.site.reference_objects import with_objects
+from docs.site.sidebar import DOCS, children, groups
 from sampletool.kit.program import PACKAGE
 
-_PLAY = re.compile(r'^\[[^\]]+\]\((?P<above>[./\w-]*)explorer\.md "(?P<name>[\w-]+)"\)(?: <!--.*-->)?$', re.MULTILINE)
+EXPLORER = "play.html"
+_PLAY = re.compile(
+    r'^\[[^\]]+\]\((?P<folder>[./\w-]*)explorer\.md "(?P<name>[\w-]+)"\)(?: <!--.*-->)?$',
+    re.MULTILINE,
+)
 """`[Play it](explorer.md "scenario")` on a line of its own."""
 _FRAME = """```{{raw}} html
 <iframe class="explorer" src="{src}" title="The explorer: you choose which worker goes next" loading="lazy"></iframe>
 <p class="explorer-link"><a href="{src}">Open it in a page of its own</a></p>
 ```"""
-EXPLORER = "play.html"
-DOCS = Path(__file__).parents[1]
-KIT_README = DOCS.parent / PACKAGE / "kit" / "README.md"
-"""A page that is next to the code that it describes. Sphinx reads only files below docs/."""
-KIT_PAGE = "kit/how-to"
-"""The page of the site that has its content. In the repository, this file has only a link to it."""
-_LINK_TO_KIT_README = re.compile(rf"\]\((\.\./)+{PACKAGE}/kit/README\.md(?P<anchor>#[\w-]+)?\)")
-"""A link to that file. Sphinx finds no page there, so the site needs a link to its own page."""
+
+_KIT_README = f"{PACKAGE}/kit/README.md"
+_PAGES_ELSEWHERE = {"kit/how-to": _KIT_README, "changelog": "CHANGELOG.md"}
+"""Pages that only have a link to a file outside of docs/. The site has the file in their place."""
 
 
-def add_what_only_the_site_has(_app: object, page: str, source: list[str]) -> None:
-    """Replace the text of a page, which is the only item of `source`, before Sphinx reads it."""
-    text = source[0]
-    if page == KIT_PAGE:
-        text = KIT_README.read_text()
-    text = _LINK_TO_KIT_README.sub(rf"](/{KIT_PAGE}.md\g<anchor>)", text)
+def prepare_page(_app: object, page: str, source: list[str]) -> None:
+    """Replace the text of a page, which is the only item of `source`."""
+    text = source_file(page).read_text()
+    text = _with_links_to_pages(text)
     text = _PLAY.sub(_explorer, text)
-    if page == "index":
-        text = f"{text}\n{_toctrees()}"
-    source[0] = text
+    text = with_objects(page, text)
+    source[0] = text + _toctrees(page)
+
+
+def source_file(page: str) -> Path:
+    """Return the file that has the text of a page. Most pages have it themselves."""
+    elsewhere = _PAGES_ELSEWHERE.get(page)
+    if elsewhere is not None:
+        return DOCS.parent / elsewhere
+    return DOCS / f"{page}.md"
+
+
+def _with_links_to_pages(text: str) -> str:
+    """Replace links to files outside of docs/ by links to the pages that show these files."""
+    for page, file in _PAGES_ELSEWHERE.items():
+        link = rf"\]\((\.\./)+{re.escape(file)}(?P<anchor>#[\w-]+)?\)"
+        text = re.sub(link, rf"](/{page}.md\g<anchor>)", text)
+    return text
 
 
 def _explorer(link: re.Match[str]) -> str:
     """Return the explorer as a part of the page, in the place of a link to it."""
-    return _FRAME.format(src=f"{link['above']}{EXPLORER}#{link['name']}")
+    return _FRAME.format(src=f"{link['folder']}{EXPLORER}#{link['name']}")
 
 
-def add_what_can_be_played(app: Any, error: Exception | None) -> None:
-    """What the `play.py` of a part's pages adds to the site that was built."""
-    for file in [] if error else sorted(DOCS.glob("*/play.py")):
-        import_module(f"docs.{file.parent.name}.play").add_to_site(Path(app.outdir))
+def _toctrees(page: str) -> str:
+    """Return the lists of pages that Sphinx builds the sidebar from."""
+    if page == "index":
+        lists = [_toctree(pages, caption) for caption, pages in groups().items()]
+        return "\n\n" + "\n\n".join(lists)
+    pages = children().get(page, [])
+    if not pages:
+        return ""
+    return "\n\n" + _toctree(pages, caption=None)
 
 
-def _toctrees() -> str:
-    return "\n".join(
-        f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(pages) + "\n```"
-        for caption, pages in sidebar().items()
-    )
+def _toctree(pages: list[str], caption: str | None) -> str:
+    options = [":hidden:"]
+    if caption is not None:
+        options.append(f":caption: {caption}")
+    # A path that begins with a slash is relative to docs/.
+    entries = [f"/{page}" for page in pages]
+    return "\n".join(["```{toctree}", *options, "", *entries, "```"])

@@ -1,32 +1,102 @@
-"""Which page stands where in the sidebar. It lists what is there: a part that is taken out takes its pages along."""
+"""Where each page is in the sidebar.
+
+The first level has few entries, in groups. All other pages are below one of them, and the sidebar
+shows them when that entry is open. A part that is removed takes its pages along, so a pattern may
+name pages that do not exist.
+"""
 
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-_CAPTIONS = ("Learn", "Races", "Guides", "Reference", "Design")
-_PATTERNS = {
-    "Learn": ["lab/learn/index", "lab/learn/[1-9]-*", "lab/learn/state/[1-9]-*", "lab/learn/*",
-              "lab/choose", "lab/words", "lab/try", "lab/explorer"],
-    "Reference": ["kit/reference", "*/reference", "kit/settings", "kit/traces",
-                  "kit/guarantees", "*/guarantees", "*/soak"],
-    "Design": ["kit/architecture", "kit/decisions", "kit/not-protected", "kit/platforms"],
-    "Races": ["lab/index", "lab/*"],
-    "Guides": ["kit/one-file", "fork/fork", "kit/how-to", "kit/library", "kit/agents", "mcp/*"],
-}  # fmt: skip
-"""A page belongs to the first pattern that names it."""
-_REST = "Guides"
-"""Where a page stands that no pattern names."""
+
+GROUPS = {
+    "Start": ["start/quickstart", "start/install", "start/when-to-use"],
+    "Learn": ["kit/one-file", "lab/learn/index", "lab/index"],
+    "Use": ["guides", "reference/index"],
+    "Know more": ["background", "changelog"],
+}
+"""The entries of the first level, by the captions above them."""
+
+_CHILDREN = {
+    "lab/learn/index": [
+        "lab/learn/[1-9]-*",
+        "lab/learn/state/[1-9]-*",
+        "lab/learn/*",
+        "lab/choose",
+        "lab/words",
+        "lab/try",
+        "lab/explorer",
+    ],
+    "reference/index": [
+        "reference/options",
+        "reference/settings",
+        "reference/environment",
+        "reference/exit-codes",
+        "reference/errors",
+        "reference/output",
+        "reference/*",
+    ],
+    "background": [
+        "kit/architecture",
+        "kit/decisions",
+        "kit/guarantees",
+        "*/guarantees",
+        "kit/not-protected",
+        "kit/platforms",
+        "kit/traces",
+        "kit/tests",
+        "state/history",
+        "state/soak",
+        "show/index",
+    ],
+    "lab/index": ["lab/*"],
+    "guides": [
+        "fork/fork",
+        "kit/how-to",
+        "kit/settings",
+        "kit/agents",
+        "mcp/*",
+        "state/shared-state",
+        "sample/*",
+        "*",
+    ],
+}
+"""Patterns for the pages below an entry. A page belongs to the first pattern that matches it."""
 
 
-def sidebar() -> dict[str, list[str]]:
-    """Caption -> pages, in the order of the patterns that name them."""
-    left = sorted(path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.glob("*/**/*.md"))
-    found: dict[str, list[str]] = {caption: [] for caption in _CAPTIONS}
-    for caption, patterns in _PATTERNS.items():
+def all_pages() -> list[str]:
+    """Return all pages of the site except the front page, without `.md`, sorted."""
+    pages = []
+    for path in DOCS.rglob("*.md"):
+        page = path.relative_to(DOCS).with_suffix("").as_posix()
+        if page != "index":
+            pages.append(page)
+    return sorted(pages)
+
+
+def groups() -> dict[str, list[str]]:
+    """Return the entries of the first level that exist, by their captions."""
+    pages = set(all_pages())
+    found = {}
+    for caption, entries in GROUPS.items():
+        existing = [entry for entry in entries if entry in pages]
+        if existing:
+            found[caption] = existing
+    return found
+
+
+def children() -> dict[str, list[str]]:
+    """Return the pages below each entry that has any, in the order of the patterns."""
+    entries = [entry for entries in groups().values() for entry in entries]
+    remaining = [page for page in all_pages() if page not in entries]
+    found: dict[str, list[str]] = {}
+    for entry, patterns in _CHILDREN.items():
+        if entry not in entries:
+            continue
+        found[entry] = []
         for pattern in patterns:
-            matching = [page for page in left if fnmatchcase(page, pattern)]
-            found[caption] += matching
-            left = [page for page in left if page not in matching]
-    found[_REST] += left
-    return {caption: pages for caption, pages in found.items() if pages}
+            matching = [page for page in remaining if fnmatchcase(page, pattern)]
+            found[entry] += matching
+            remaining = [page for page in remaining if page not in matching]
+    return found

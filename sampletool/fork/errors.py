@@ -5,7 +5,7 @@ from ..kit.contract.file_errors import OutputExists
 
 
 class GitFailed(ToolError):
-    """git could not list the files of the checkout, or could not store those of the new project."""
+    """Git could not list the files of the checkout, or could not store those of the new project."""
 
     code, exit_status = "GIT_FAILED", ExitStatus.PRECONDITION
     sentence = "git {command} failed in {directory}: {reason}. No project was created."

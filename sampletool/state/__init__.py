@@ -2,3 +2,5 @@
 
 It is on SQLite, PostgreSQL or Redis, or inside one process.
 """
+
+TITLE = "Shared state"

@@ -44,7 +44,7 @@ FILES = {
         "```console\n$ led-ger page add\nadded\n```\n"
     ),
     "docs/books/guide.md": "# Guide\n\nSee `tests/books/test_page_add.py`.\n",
-    "docs/books/reference.md": "",
+    "docs/reference/index.md": "",
 }
 
 _COMMAND = '''"""{about}"""

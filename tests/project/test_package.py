@@ -24,7 +24,6 @@ _OTHER_SHARED_FILES = {
     f"zsh/site-functions/_{PROGRAM}",
     f"fish/vendor_completions.d/{PROGRAM}.fish",
     f"{PROGRAM}/SKILL.md",
-    f"{PROGRAM}/llms.txt",
 }
 _MAN_SECTIONS = {
     "NAME",
@@ -130,15 +129,13 @@ def test_groff_has_nothing_to_say_about_a_man_page(wheel: Wheel, tmp_path: Path)
     assert checked.stderr == ""
 
 
-def test_the_other_shared_files_are_completion_and_pages_for_agents(wheel: Wheel) -> None:
+def test_the_other_shared_files_are_completion_and_a_page_for_agents(wheel: Wheel) -> None:
     other_files = set()
     for path in wheel.shared:
         if not path.startswith(_MAN_DIRECTORY):
             other_files.add(path)
 
     assert other_files == _OTHER_SHARED_FILES
-    how_to = f"- [Add a command]({REPOSITORY}/blob/main/docs/kit/how-to.md)"
-    assert how_to in wheel.shared[f"{PROGRAM}/llms.txt"]
     assert "| `config set` | settings |" in wheel.shared[f"{PROGRAM}/SKILL.md"]
 
 

@@ -1,4 +1,4 @@
-"""The site: built from the pages that are there, with links that lead somewhere, and nothing from another machine."""
+"""The site: it has every page once, its links and its search lead to them, and it loads nothing."""
 
 import re
 import subprocess
@@ -7,41 +7,103 @@ from pathlib import Path
 
 import pytest
 
-from docs.site.sidebar import DOCS, sidebar
+from docs.site.reference_objects import with_objects
+from docs.site.sidebar import all_pages, children, groups
+from sampletool.kit.project import ROOT
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed: make .venv/.testable")
+
 _LOADED = re.compile(r'<(script|img|iframe|link)\b[^>]*? (src|href)="(https?:)?//|url\(["\']?(https?:)?//|@import')
-"""What a browser would ask another machine for. A link that a reader has to follow is none."""
+"""What a browser would load from another machine. A link that a reader has to follow is not."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going", "-b", "html", str(DOCS), str(target)]
-    built = subprocess.run(build, cwd=DOCS.parent, capture_output=True, text=True, check=False)
+    """Build the site. This takes seconds, so the tests of this file share it."""
+    directory = tmp_path_factory.mktemp("site")
+    sphinx = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going", "-b", "html"]
+    built = subprocess.run(
+        [*sphinx, str(ROOT / "docs"), str(directory)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert built.returncode == 0, built.stderr
-    return target
+    return directory
 
 
-def test_every_page_stands_in_the_sidebar_once() -> None:
-    listed = [page for pages in sidebar().values() for page in pages]
-    pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.glob("[!_]*/**/*.md")}
+def test_each_page_is_in_the_sidebar_once() -> None:
+    listed = []
+    for entries in groups().values():
+        listed += entries
+    for pages in children().values():
+        listed += pages
 
-    assert sorted(listed) == sorted(pages)
-
-
-def test_the_site_asks_no_other_machine_for_anything_and_can_be_searched_from_disk(site: Path) -> None:
-    files = [file for file in site.rglob("*") if file.suffix in (".html", ".css")]
-    loading = {str(file.relative_to(site)) for file in files if _LOADED.search(file.read_text())}
-
-    assert loading == set()
-    assert "Search.setIndex" in (site / "searchindex.js").read_text()
+    assert sorted(listed) == all_pages()
 
 
-def test_the_page_of_the_kit_is_on_the_site_and_links_lead_to_it(site: Path) -> None:
-    page = (site / "kit" / "how-to.html").read_text()
-    links = re.findall(r'href="([^"]*how-to\.html)[^"]*">', (site / "kit" / "library.html").read_text())
+def test_the_first_level_of_the_sidebar_has_at_most_12_entries() -> None:
+    entries = [entry for entries in groups().values() for entry in entries]
 
-    assert "sampletool/stock/__init__.py" in page
-    assert 'id="add-an-error"' in page
-    assert "how-to.html" in links
+    assert len(entries) <= 12
+
+
+def test_the_site_loads_nothing_from_another_machine(site: Path) -> None:
+    loading = []
+    for file in site.rglob("*"):
+        if file.suffix in (".html", ".css") and _LOADED.search(file.read_text()):
+            loading.append(file.relative_to(site))
+
+    assert loading == []
+
+
+def test_a_page_that_is_outside_of_docs_is_on_the_site_and_links_lead_to_it(site: Path) -> None:
+    how_to = (site / "kit" / "how-to.html").read_text()
+    library = (site / "kit" / "library.html").read_text()
+    changes = (site / "changelog.html").read_text()
+
+    assert "sampletool/stock/__init__.py" in how_to
+    assert 'id="add-an-error"' in how_to
+    assert 'href="how-to.html' in library
+    assert 'id="added"' in changes
+
+
+def test_commands_options_settings_variables_and_errors_are_in_the_index(site: Path) -> None:
+    index = (site / "genindex.html").read_text()
+
+    for name in (
+        "tool config set",
+        "--if-version (config set)",
+        "--lock-timeout",
+        "session_ttl",
+        "TOOL_SESSION_ID",
+        "LOCK_HELD",
+    ):
+        assert f">{name}</a>" in index, name
+
+
+def test_a_heading_in_a_block_of_code_names_no_object() -> None:
+    page = "# tool config set\n\n```sh\n## Options\n### `--not-an-option`\n```\n"
+
+    text = with_objects("reference/config-set", page)
+
+    assert text.count("{reference-object}") == 1
+    assert "{reference-object} tool config set\n:kind: command\n" in text
+
+
+def test_each_page_is_there_as_markdown_and_in_the_list_for_language_models(site: Path) -> None:
+    llms_txt = (site / "llms.txt").read_text()
+
+    assert llms_txt.startswith("# sampletool\n\n> sampletool is ")
+    for page in all_pages():
+        assert (site / f"{page}.md").read_text().startswith("# "), page
+        assert f"({page}.md): " in llms_txt, page
+
+
+def test_each_page_has_a_title_and_a_description_for_previews(site: Path) -> None:
+    for page in all_pages():
+        html = (site / f"{page}.html").read_text()
+        (description,) = re.findall(r'<meta property="og:description" content="([^"]*)">', html)
+        assert len(description) > 20, page
+        assert '<meta property="og:title" content="' in html, page

@@ -1,34 +1,46 @@
-// What a screen reader and a keyboard need, and the theme does not say.
-const set = (selector, attributes) => {
+// Additions to the theme: names for screen readers, access by keyboard, and copy buttons.
+
+const setAttributes = (selector, attributes) => {
   for (const element of document.querySelectorAll(selector)) {
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    for (const [name, value] of Object.entries(attributes)) {
+      element.setAttribute(name, value);
+    }
   }
 };
-// Of a terminal's lines: the commands, without their prompts.
-const commands = (text) => {
-  const typed = text.split("\n").filter((line) => /^[$>] ?/.test(line));
-  return typed[0]?.startsWith("$") ? typed.map((line) => line.replace(/^[$>] ?/, "")).join("\n") : text;
+
+// Return what a reader wants to copy. In a terminal session, this is the commands: without their
+// prompts, and without the output.
+const textToCopy = (text) => {
+  if (!text.startsWith("$ ")) {
+    return text;
+  }
+  const isTyped = (line) => line.startsWith("$ ") || line.startsWith("> ") || line === ">";
+  const typedLines = text.split("\n").filter(isTyped);
+  return typedLines.map((line) => line.slice(2)).join("\n");
 };
+
 const addCopyButton = (block) => {
   const button = document.createElement("button");
   button.className = "copy";
   button.textContent = "Copy";
   button.onclick = async () => {
-    const lines = block.querySelector("pre");
+    const code = block.querySelector("pre");
     try {
-      await navigator.clipboard.writeText(commands(lines.textContent));
+      await navigator.clipboard.writeText(textToCopy(code.textContent));
       button.textContent = "Copied";
     } catch {
-      getSelection().selectAllChildren(lines); // where a page from disk may not copy
+      // A browser may refuse this to a page that was opened from disk. Select the text instead.
+      getSelection().selectAllChildren(code);
     }
   };
   block.append(button);
 };
+
 addEventListener("DOMContentLoaded", () => {
-  set(".caption[role=heading]", { "aria-level": "2" });
-  set("aside.sidebar-drawer", { "aria-label": "All pages" });
-  set("aside.toc-drawer", { "aria-label": "On this page" });
-  set(".content-icon-container", { role: "region", "aria-label": "About this page" });
-  set("pre, .table-wrapper", { tabindex: "0" });
+  setAttributes(".caption[role=heading]", { "aria-level": "2" });
+  setAttributes("aside.sidebar-drawer", { "aria-label": "All pages" });
+  setAttributes("aside.toc-drawer", { "aria-label": "On this page" });
+  setAttributes(".content-icon-container", { role: "region", "aria-label": "About this page" });
+  setAttributes("pre, .table-wrapper", { tabindex: "0" });
   document.querySelectorAll(".highlight").forEach(addCopyButton);
 });

@@ -95,10 +95,13 @@ class CommandSpec(NamedTuple):
 
     def own_errors(self) -> list[ErrorKind]:
         """Return the errors that this command adds to those of every command."""
-        types = self.errors
+        return [kind_of(error_type) for error_type in self.own_error_types()]
+
+    def own_error_types(self) -> ErrorTypes:
+        """Return the classes of these errors."""
         if self.locks:
-            types += ERRORS_OF_LOCKS
-        return [kind_of(error_type) for error_type in types]
+            return self.errors + ERRORS_OF_LOCKS
+        return self.errors
 
     def all_errors(self) -> list[ErrorKind]:
         """Return every error that the command can end with."""

@@ -101,6 +101,19 @@ def kind_of(error_class: type[Exception]) -> ErrorKind:
     )
 
 
+def usual_hint(error_class: type[Exception]) -> str:
+    """Return the template of the hint for a class of expected exceptions.
+
+    It is empty if the hint depends on the failure.
+    """
+    if issubclass(error_class, ToolError):
+        return error_class.advice
+    hint = _row_of(error_class).hint
+    if callable(hint):
+        return ""
+    return hint
+
+
 def _fill_in(text: Text, error: library.SafetyError) -> str:
     """Return the message or the hint of a row for one exception.
 

@@ -9,6 +9,7 @@ from docs.kit.house import layers
 from sampletool.kit.project import ROOT
 from sampletool.kit.testing import reference
 from sampletool.kit.testing.pages import made
+from sampletool.kit.testing.reference.command import param_blocks
 
 KIT = ROOT / "docs" / "kit"
 
@@ -36,12 +37,12 @@ def test_each_guarantee_and_each_mechanism_of_the_kit_is_a_sentence_that_a_perso
 
 
 def test_an_option_is_shown_with_what_it_does_its_default_and_its_limits() -> None:
-    page = reference.pages()[KIT / "reference.md"]
+    page = reference.pages()[reference.FOLDER / "log.md"]
 
-    assert "| option or argument | what it does | default |" in page
-    assert re.search(
-        r"^\| `--limit N` \| Show at most N items\. \| `\d+`; 1 to 10000 \|$", page, re.M
-    )
+    assert (
+        "### `--limit N`\n\nShow at most N items. Default: `100`. "
+        "The value must be from 1 to 10000.\n"
+    ) in page
 
 
 def test_the_former_flag_of_an_option_is_shown_as_deprecated() -> None:
@@ -53,10 +54,37 @@ def test_the_former_flag_of_an_option_is_shown_as_deprecated() -> None:
         "deprecated_flags": {"--min": "Use --at-least."},
     }
 
-    table = reference._params([option])
+    heading, text = param_blocks(option)
 
-    assert "| `--at-least N` | Count only items with at least N pieces. |" in table
-    assert "| `0`; `--min` is deprecated |" in table
+    assert heading == "### `--at-least N`"
+    assert text == (
+        "Count only items with at least N pieces. Default: `0`. "
+        "The former name `--min` is deprecated."
+    )
+
+
+def test_each_error_has_a_heading_and_says_what_to_do_and_whether_to_try_again() -> None:
+    page = reference.pages()[reference.FOLDER / "errors.md"]
+
+    _, *sections = page.split("\n## ")
+
+    assert len(sections) > 40
+    for section in sections:
+        assert re.match(r"`[A-Z_]+`\n\n[A-Z].+\.\n", section), section
+        assert "* **What to do:** " in section, section
+        assert "* **Try again:** " in section, section
+        # A placeholder such as {path} is no word that a reader knows.
+        assert "{" not in section, section
+
+
+def test_a_link_to_an_error_leads_to_its_heading() -> None:
+    pages = reference.pages()
+    headings = re.findall(r"^## `(.+)`$", pages[reference.FOLDER / "errors.md"], re.MULTILINE)
+
+    linked = re.findall(r"\(errors\.md#(\w+)\)", pages[reference.FOLDER / "config-set.md"])
+
+    assert "lock_held" in linked
+    assert set(linked) <= {heading.lower() for heading in headings}
 
 
 def test_a_column_in_which_each_cell_would_be_empty_is_left_out() -> None:

@@ -30,8 +30,31 @@ def test_the_index_has_the_titles_of_all_pages_and_the_generated_ones(ledger: Le
         "* [Guide](books/guide.md) <!-- books -->",
         "* [List](books/list.md) <!-- books -->",
         "* [Picture](books/picture.md) <!-- books -->",
-        "* [Reference: books](books/reference.md) <!-- books -->",
+        "* [Reference](reference/index.md)",
     ]
+
+
+def test_an_index_that_a_person_wrote_is_not_replaced(ledger: Ledger) -> None:
+    ledger.write({"docs/index.md": "# Ledger\n"})
+
+    ledger.run_module(f"{KIT}.testing.pages")
+
+    assert (ledger.directory / "docs" / "index.md").read_text() == "# Ledger\n"
+
+
+def test_the_reference_has_a_page_for_each_command_and_none_for_a_former_command(
+    ledger: Ledger,
+) -> None:
+    ledger.write({"docs/reference/page-print.md": "# led-ger page print\n"})
+    stale = ledger.run_rules("-k", "generated_pages")
+
+    ledger.run_module(f"{KIT}.testing.pages")
+
+    pages = {path.name for path in (ledger.directory / "docs" / "reference").iterdir()}
+    assert {"page-add.md", "config-set.md", "errors.md", "settings.md"} <= pages
+    assert "page-print.md" not in pages
+    fault = stale.failures["test_the_generated_pages_are_current"]
+    assert "docs/reference/page-print.md: it differs" in fault
 
 
 def test_a_page_that_a_part_generates_is_compared_too(ledger: Ledger) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.project import ROOT
+from sampletool.kit.testing.waiting import wait_until
 from tests.lab.explorer.browser import Browser, NoBrowser, browsing
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed: make .venv/.testable")
 pytest.importorskip("axe_core_python", reason="axe is not installed: make .venv/.testable")
-_PAGES = ("index", "lab/learn/1-two-processes", "lab/lost-config-update", "kit/reference")
+_PAGES = ("index", "lab/learn/1-two-processes", "lab/lost-config-update", "reference/config-set")
 _SCREENS = [(1440, "light"), (360, "dark")]
 _AXE = """axe.run(document, { iframes: false }).then((found) => found.violations.map(
     ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(" | ")}`))"""
@@ -53,12 +54,32 @@ def test_axe_finds_nothing_in_a_page_on_a_phone_or_a_wide_screen_in_either_theme
     assert [address for address in browser.requests if not address.startswith(site.as_uri())] == []
 
 
-def test_a_search_from_disk_finds_pages_and_the_race_of_the_front_page_is_there_to_be_played(
-    site: Path, browser: Browser
-) -> None:
-    browser.open(f"{(site / 'search.html').as_uri()}?q=lease")
-    while not browser.run("document.querySelectorAll('#search-results li a').length"):
-        pass
+def _found(browser: Browser, site: Path, query: str) -> list[str]:
+    """The pages that a search finds, the best one first, as paths without `.html`."""
+    browser.open(f"{(site / 'search.html').as_uri()}?q={query}")
+    wait_until(lambda: browser.run("document.querySelectorAll('#search-results li a').length > 0"))
+    links = browser.run("[...document.querySelectorAll('#search-results li a')].map((link) => link.href)")
+    return [link.removeprefix(f"{site.as_uri()}/").partition(".html")[0] for link in links]
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("install", "start/install"),
+        ("quickstart", "start/quickstart"),
+        ("--lock-timeout", "reference/options"),
+        ("LOCK_HELD", "reference/errors"),
+        ("config set", "reference/config-set"),
+        ("session_ttl", "reference/settings"),
+    ],
+)
+def test_a_search_from_disk_finds_the_right_page_first(site: Path, browser: Browser, query: str, page: str) -> None:
+    found = _found(browser, site, query)
+
+    assert found[0] == page
+
+
+def test_the_race_of_the_front_page_is_there_to_be_played(site: Path, browser: Browser) -> None:
     browser.open((site / "index.html").as_uri())
 
     assert browser.run("document.querySelector('iframe').src").startswith(site.as_uri())
