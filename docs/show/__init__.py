@@ -1,0 +1,1 @@
+"""Recorded terminal sessions, for the README, the site and talks."""
