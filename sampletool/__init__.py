@@ -1,10 +1,11 @@
-"""A sample command-line tool that stays right when many calls run at once.
+"""A sample command-line application that works correctly when many run it at the same time.
 
-One answer per call on stdout: JSON where a program reads it, text on a terminal. Everything else is on stderr.
+Each command prints one response on stdout: JSON for programs, text on a terminal. Everything else
+is printed on stderr.
 """
 
 PROGRAM = "tool"
 REPOSITORY = "https://github.com/sampletool/sampletool"
 # The address of the documentation. While it is empty, no link to it is printed.
 DOCUMENTATION = ""
-__version__ = "0.2.0.dev0"
+__version__ = "0.3.0.dev0"
