@@ -1,4 +1,4 @@
-"""Draw a recorded terminal session as an animated SVG. It needs no script and no font of its own."""
+"""Draw a recorded terminal session as an animated SVG, without scripts."""
 
 from html import escape
 
@@ -9,7 +9,8 @@ _LINE_HEIGHT = 17
 _MARGIN = 14
 
 _STYLE = """
-text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328; opacity: 0; animation: show 0s forwards }
+text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2328 }
+text { opacity: 0; animation: show 0s forwards }
 .command { font-weight: bold }
 .user1 { fill: #0b6e7f }
 .user2 { fill: #8a2c9c }
@@ -25,7 +26,8 @@ def animation(lines: list[Line], title: str) -> str:
     width = round(columns * _COLUMN_WIDTH) + 2 * _MARGIN
     height = len(lines) * _LINE_HEIGHT + 2 * _MARGIN
     elements = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
+        '<svg xmlns="http://www.w3.org/2000/svg" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
         f"<title>{escape(title)}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect width="{width}" height="{height}" rx="8" fill="#f6f8fa"/>',

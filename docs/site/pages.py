@@ -1,4 +1,4 @@
-"""Change the text of a page before Sphinx reads it: what only the site has, and no other reader needs.
+"""Change the text of a page before Sphinx reads it: add what only the site has.
 
 The pages are plain Markdown that reads well on its own. The site adds the sidebar, the explorer in
 the place of a link to it, and the pages that are outside of docs/.
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from docs.site.reference_objects import with_objects
 from docs.site.sidebar import DOCS, children, groups
+from sampletool import REPOSITORY
 from sampletool.kit.program import PACKAGE
 
 EXPLORER = "play.html"
@@ -18,7 +19,8 @@ _PLAY = re.compile(
 )
 """`[Play it](explorer.md "scenario")` on a line of its own."""
 _FRAME = """```{{raw}} html
-<iframe class="explorer" src="{src}" title="The explorer: you choose which worker goes next" loading="lazy"></iframe>
+<iframe class="explorer" src="{src}" loading="lazy"
+ title="The explorer: you choose which worker goes next"></iframe>
 <p class="explorer-link"><a href="{src}">Open it in a page of its own</a></p>
 ```"""
 
@@ -27,9 +29,15 @@ _PAGES_ELSEWHERE = {"kit/how-to": _KIT_README, "changelog": "CHANGELOG.md"}
 """Pages that only have a link to a file outside of docs/. The site has the file in their place."""
 
 
+_ROOT_LINK = re.compile(r"\]\((?:\.\./)*(?P<file>[A-Z_]+\.md)")
+"""A link to a file in the root directory, such as SUPPORT.md. Most of them are not on the site."""
+
+
 def prepare_page(_app: object, page: str, source: list[str]) -> None:
     """Replace the text of a page, which is the only item of `source`."""
     text = source_file(page).read_text()
+    if page in _PAGES_ELSEWHERE:
+        text = _ROOT_LINK.sub(rf"]({REPOSITORY}/blob/main/\g<file>", text)
     text = _with_links_to_pages(text)
     text = _PLAY.sub(_explorer, text)
     text = with_objects(page, text)

@@ -12,7 +12,9 @@ _MOST_CHARACTERS = 200
 _PICTURE = "_static/preview.png"
 
 
-def add_preview(_app: object, page: str, _template: str, context: dict[str, Any], _doctree: object) -> None:
+def add_preview(
+    _app: object, page: str, _template: str, context: dict[str, Any], _doctree: object
+) -> None:
     """Add the tags of Open Graph to the head of a page."""
     if not (DOCS / f"{page}.md").exists():
         # The search and the index are pages without a source.

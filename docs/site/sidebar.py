@@ -92,11 +92,17 @@ def children() -> dict[str, list[str]]:
     remaining = [page for page in all_pages() if page not in entries]
     found: dict[str, list[str]] = {}
     for entry, patterns in _CHILDREN.items():
-        if entry not in entries:
-            continue
-        found[entry] = []
-        for pattern in patterns:
-            matching = [page for page in remaining if fnmatchcase(page, pattern)]
-            found[entry] += matching
-            remaining = [page for page in remaining if page not in matching]
+        if entry in entries:
+            found[entry] = _matching(remaining, patterns)
+            remaining = [page for page in remaining if page not in found[entry]]
     return found
+
+
+def _matching(pages: list[str], patterns: list[str]) -> list[str]:
+    """Return the pages that match a pattern, in the order of the patterns, each of them once."""
+    matching: list[str] = []
+    for pattern in patterns:
+        for page in pages:
+            if fnmatchcase(page, pattern) and page not in matching:
+                matching.append(page)
+    return matching

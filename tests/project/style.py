@@ -23,7 +23,6 @@ MAX_COMPLEXITY = 10
 
 NOT_REWRITTEN = frozenset(
     {
-        "sampletool",
         "sampletool/audit",
         "sampletool/audit/commands",
         "sampletool/kit/stepping",
@@ -59,10 +58,8 @@ NOT_REWRITTEN = frozenset(
         "tests/state/bench",
         "tests/state/commands",
         "tests/state/support",
-        "docs",
         "docs/lab",
         "docs/mcp/state",
-        "docs/site",
     }
 )
 """The folders that are still in the dense style of version 0.2. This list only gets shorter."""

@@ -163,13 +163,13 @@ def test_its_own_tests_pass_and_no_rule_is_broken(tree: Path, tool: Tool) -> Non
     copy_mypy_cache(tree)
     (shell_commands,) = _SHELL_BLOCK.findall(_PAGE.read_text())
 
-    checkout.run_module(f"{PACKAGE}.kit.testing.pages")
     for arguments in (
         ["gift-box/open-it"],
         ["gift-box/import", "--plain"],
         ["greet", "--plain", "--part", "gift_box"],
     ):
         checkout.run_module(f"{PACKAGE}.kit.new_command", *arguments)
+    checkout.run_module(f"{PACKAGE}.kit.testing.pages")
     checkout.run_module("pytest", "tests/stock", "tests/gift_box")
     checkout.run_module("pytest", "--rules")
     checkout.run("bash", "-euc", shell_commands)
