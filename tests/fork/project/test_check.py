@@ -95,6 +95,23 @@ def test_with_long_names_no_line_is_too_long(tool: Tool) -> None:
     run_in(project, ruff, "check", "--no-cache", "--select", "E501", f"{name}/inventory", "tests")
 
 
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Ann’s tool ‘counts’ screws – and “nuts”",  # noqa: RUF001 - the quotes are the point
+        'Says "hello" \\ and ends with a "quote"',
+        "screw " * 16 + "nut",
+    ],
+    ids=["typographic", "quoted", "long"],
+)
+def test_ruff_accepts_any_description(tool: Tool, description: str) -> None:
+    project = create_project(tool, "--description", description)
+
+    ruff = str(Path(sys.prefix, "bin", "ruff"))
+    run_in(project, ruff, "check", "--no-cache", ".")
+    run_in(project, ruff, "format", "--no-cache", "--check", ".")
+
+
 def test_the_code_besides_the_kit_is_small(tool: Tool) -> None:
     project = create_project(tool)
     code = Counts()
