@@ -285,7 +285,7 @@ def test_both_makefiles_have_the_same_targets() -> None:
     kit_makefile = (ROOT / PACKAGE / "kit" / "kit.mk").read_text()
     dependent = files_of(kit="dependency", kit_requirement=_REQUIREMENT)["Makefile"]
 
-    targets = {"help", "run", "test", "check", "new-command", "pages", "clean"}
+    targets = {"help", "run", "test", "check", "new-command", "how-to", "pages", "clean"}
     assert targets == _targets_of(dependent)
     assert targets <= _targets_of(kit_makefile)
     # The same variables select what is created.

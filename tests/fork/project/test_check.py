@@ -81,6 +81,17 @@ def test_a_program_that_depends_on_the_kit_has_its_own_names(dependent: Path) ->
     assert (dependent / "in_stock.toml").read_text() == "screw = 1\n"
 
 
+def test_make_shows_where_the_how_to_of_a_copied_kit_is(vendored: Path) -> None:
+    assert run_in(vendored, "make", "how-to") == "acme/kit/README.md\n"
+
+
+def test_make_shows_where_the_how_to_of_an_installed_kit_is(dependent: Path) -> None:
+    how_to = Path(run_in(dependent, "make", "how-to").strip())
+
+    assert how_to.is_relative_to(dependent / ".venv")
+    assert how_to.read_text().startswith("# Add a command\n")
+
+
 def test_with_long_names_no_line_is_too_long(tool: Tool) -> None:
     name = "a" * 40
     project = create_project(
