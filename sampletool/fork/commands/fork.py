@@ -180,6 +180,7 @@ def tasks_before_publishing(choice: Choice) -> list[str]:
         tasks.append("In pyproject.toml, require the kit from an index or a URL, not from a file.")
     if choice.ci == "github":
         tasks.append(f"Let your index trust release.yml: {_PUBLISHING_URL}")
+        tasks.append("If you write documentation, publish it yourself: no workflow does that.")
     return tasks
 
 
