@@ -58,7 +58,8 @@ _STASH_ARGUMENTS = (
     "stash",
     "push",
     "--quiet",
-    "--include-untracked",
+    # Otherwise, a file of the newer kit would stay if .gitignore has a pattern for its name.
+    "--all",
     "--message",
     "an upgrade of the kit",
     "--",

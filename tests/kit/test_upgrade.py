@@ -178,6 +178,15 @@ def test_if_make_check_fails_the_user_can_choose(project: Path, newer: Path) -> 
 _UNDO_LINES = ("To undo the upgrade: python", "The same without the kit: ")
 
 
+def run_printed_command(project: Path, printed: str, first_words: str) -> None:
+    """Run the command in the printed line that begins with these words."""
+    (line,) = [line for line in printed.splitlines() if line.startswith(first_words)]
+    command = line.partition(": ")[2]
+    if command.startswith("python "):
+        command = f"{sys.executable} {command.removeprefix('python ')}"
+    subprocess.run(["sh", "-c", command], cwd=project, check=True)
+
+
 @pytest.mark.parametrize("first_words", _UNDO_LINES)
 def test_each_printed_command_undoes_the_upgrade(
     project: Path,
@@ -186,17 +195,32 @@ def test_each_printed_command_undoes_the_upgrade(
 ) -> None:
     before = git(project, "rev-parse", "HEAD:")
     printed = upgrade(project, newer).stdout
-    (line,) = [line for line in printed.splitlines() if line.startswith(first_words)]
-    command = line.partition(": ")[2]
-    if command.startswith("python "):
-        command = f"{sys.executable} {command.removeprefix('python ')}"
 
-    subprocess.run(["sh", "-c", command], cwd=project, check=True)
+    run_printed_command(project, printed, first_words)
 
     git(project, "add", "-A")
     assert git(project, "write-tree") == before
     assert works(project)
     assert upgrade(project, newer).returncode == 0
+
+
+@pytest.mark.parametrize("first_words", _UNDO_LINES)
+def test_each_printed_command_removes_new_files_that_git_ignores(
+    project: Path,
+    newer: Path,
+    first_words: str,
+) -> None:
+    with (project / ".gitignore").open("a") as file:
+        file.write("fresh*\n")
+    commit_all(project)
+    printed = upgrade(project, newer).stdout
+    ignored_file = project / PACKAGE / "kit" / "fresh.py"
+    assert ignored_file.exists()
+
+    run_printed_command(project, printed, first_words)
+
+    assert not ignored_file.exists()
+    assert run(project, f"{PACKAGE}.kit.checksums").returncode == 0
 
 
 def test_restoring_keeps_in_the_stash_what_was_edited_since(project: Path, newer: Path) -> None:
