@@ -39,7 +39,13 @@ from .checksums import (
 from .folder_exchange import ExchangeUnsupported, exchange
 from .kit_source import NoUsableKit, read_kit
 from .program import KIT, PACKAGE
-from .project import ROOT, has_uncommitted_changes, run_git, tracked_files
+from .project import (
+    ROOT,
+    describe_os_error,
+    has_uncommitted_changes,
+    run_git,
+    tracked_files,
+)
 from .requirements import RaisedRequirements, raise_requirements
 from .safety.flock import EXCLUSIVE, try_lock
 
@@ -129,7 +135,7 @@ def main(args: list[str]) -> int:
         raise SystemExit(str(error)) from None
     except OSError as error:
         raise SystemExit(
-            f"The upgrade failed: {error.strerror}: {error.filename}. "
+            f"The upgrade failed: {describe_os_error(error)}. "
             f"If the kit was replaced already, this undoes the upgrade: {_RESTORE_COMMAND}"
         ) from None
     except Interrupted as interrupted:

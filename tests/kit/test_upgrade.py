@@ -631,6 +631,25 @@ def test_an_error_of_the_file_system_is_reported_in_a_sentence(project: Path, ne
     assert "Traceback" not in ran.stderr
 
 
+def test_an_error_without_a_path_is_reported_in_a_sentence(project: Path, newer: Path) -> None:
+    # No file can be longer than 32 KiB, as on a disk that is nearly full. README.md of the kit is.
+    limited = ["sh", "-c", 'ulimit -f 64; exec "$@"', "sh"]
+    command = [*limited, sys.executable, "-B", "-m", _UPGRADE, str(newer)]
+    environ = {**os.environ, "PYTHONPATH": str(project)}
+
+    ran = subprocess.run(
+        command,
+        cwd=project,
+        env=environ,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+    assert ran.stderr.startswith("The upgrade failed: File too large. If the kit was replaced")
+    assert_unchanged(project)
+
+
 def test_what_git_cannot_undo_is_refused(project: Path, newer: Path, tmp_path: Path) -> None:
     # The project is a folder of another repository, which does not know it.
     shutil.rmtree(project / ".git")
