@@ -139,6 +139,17 @@ def test_a_part_comes_along_and_no_other_one(part: str) -> None:
     assert excluded == [f"acme/{part}", f"tests/{part}"]
 
 
+@pytest.mark.parametrize("part", offered_parts())
+def test_lines_of_a_part_about_another_part_stay_behind(part: str) -> None:
+    source = source_files()
+    guide = f"Kept. <!-- {part} -->\nLeft out. <!-- fork -->\n"
+    source[f"{PACKAGE}/{part}/guide.md"] = guide.encode()
+
+    files = new_project(source, make_choice(parts=frozenset([part])))
+
+    assert files[f"acme/{part}/guide.md"].decode() == f"Kept. <!-- {part} -->\n"
+
+
 def test_without_parts_no_line_is_about_one() -> None:
     files = files_of(ci="github")
 
