@@ -1,5 +1,6 @@
 """A fresh project passes its own checks and its own tests, and is small."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,44 @@ def test_a_project_passes_its_checks_and_stays_as_it_is(vendored: Path) -> None:
     run_in(vendored, "make", "check")
 
     assert run_in(vendored, "git", "status", "--porcelain") == ""
+
+
+def break_a_rule(project: Path) -> None:
+    """Remove the examples of a command, which is right for every tool but the rules of the kit."""
+    list_command = project / "acme" / "inventory" / "commands" / "inventory" / "list.py"
+    code, removed_count = re.subn(r"    examples=.*\n", "", list_command.read_text())
+    assert removed_count == 1
+    list_command.write_text(code)
+
+
+def failure_of_check(project: Path) -> str:
+    """Run `make check`, and return what it prints. Fail if it succeeds."""
+    ran = subprocess.run(
+        ["make", "check"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    return ran.stdout
+
+
+_BROKEN_RULE = """\
+acme/inventory/commands/inventory/list.py: the spec has no example.
+Add one to `examples` (see "The spec" in the rules, """
+
+
+def test_make_check_reports_a_broken_rule(vendored: Path) -> None:
+    break_a_rule(vendored)
+
+    assert _BROKEN_RULE in failure_of_check(vendored)
+
+
+def test_make_check_reports_a_broken_rule_if_the_kit_is_a_dependency(dependent: Path) -> None:
+    break_a_rule(dependent)
+
+    assert _BROKEN_RULE in failure_of_check(dependent)
 
 
 def test_a_project_passes_its_tests(vendored: Path) -> None:
