@@ -571,7 +571,7 @@ def test_restoring_deletes_what_a_killed_upgrade_has_left(project: Path, newer: 
 
     ran = run(project, _UPGRADE, "--restore")
 
-    assert "A folder that a killed upgrade had left was deleted." in ran.stdout
+    assert "What a killed upgrade had left was deleted." in ran.stdout
     assert_unchanged(project)
 
 
@@ -617,6 +617,41 @@ sys.exit(upgrade.main(sys.argv[1:]))
     assert ran.returncode == 0
     assert kit_of(project) == kit_of(newer)
     assert [path.name for path in (project / PACKAGE).glob(".*")] == []
+
+
+_KILL_BETWEEN_RENAMES = f"""
+import os, signal, sys
+from {PACKAGE}.kit import upgrade
+
+def exchange(first, second):
+    raise upgrade.ExchangeUnsupported("not here")
+
+def watch(event, args):
+    if event == "os.rename" and os.fspath(args[0]).endswith(".new-kit"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+upgrade.exchange = exchange
+sys.addaudithook(watch)
+upgrade.main(sys.argv[1:])
+"""
+
+
+def test_git_brings_the_kit_back_after_kill_9_between_the_two_renames(
+    project: Path,
+    newer: Path,
+) -> None:
+    command = [sys.executable, "-B", "-c", _KILL_BETWEEN_RENAMES, str(newer)]
+    environ = {**os.environ, "PYTHONPATH": str(project)}
+    killed = subprocess.run(command, cwd=project, env=environ, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not works(project)
+
+    git(project, "restore", ".")
+
+    assert works(project)
+    restored = run(project, _UPGRADE, "--restore")
+    assert "What a killed upgrade had left was deleted." in restored.stdout
+    assert_unchanged(project)
 
 
 def test_an_error_of_the_file_system_is_reported_in_a_sentence(project: Path, newer: Path) -> None:
