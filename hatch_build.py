@@ -22,8 +22,8 @@ _COMPLETION_FILES = {
 }
 """Where each shell looks for completion, below a directory `share`."""
 
-_FORK_ARCHIVE = "carried.tar.gz"
-"""The file in the part `fork` with what `tool fork` needs in addition to the package."""
+_FORK_ARCHIVE = "carried.tar.bz2"
+"""The file in the part `fork` with what `tool fork` needs in addition to the code of the package."""
 
 
 class Build(BuildHookInterface[Any]):

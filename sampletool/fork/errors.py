@@ -12,6 +12,14 @@ class GitFailed(ToolError):
     advice = "Fix what git reports, then run the command again."
 
 
+class Bz2Missing(ToolError):
+    """Python has no module `bz2`, so it cannot read the template of a new project."""
+
+    code, exit_status = "BZ2_MISSING", ExitStatus.PRECONDITION
+    sentence = "This Python has no module bz2, so it cannot read {path}. No project was created."
+    advice = "Install the tool with another Python, for example the one of your system."
+
+
 class DirectoryNotFree(OutputExists):
     """There is already something else at the path where the project belongs."""
 

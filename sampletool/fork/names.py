@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 
 from ..kit.contract.errors import Mistake
-from ..kit.program import PACKAGE
+from ..kit.program import PACKAGE, PROGRAM
 from .choice import EXAMPLE_PART, Choice
 
 _NAME = re.compile(r"[a-z](-?[a-z0-9]){0,39}")
@@ -31,6 +31,14 @@ ci coverage git github hypothesis make mypy pip pyproject pytest python python3 
 """Programs in `.venv/bin`, and names of files that the command would take for its own.
 
 If the command were `ruff`, its workspace file would be `ruff.toml`.
+"""
+
+_SUBCOMMANDS = """
+add create delete help info init list ls new remove rm show status update upgrade version
+"""
+"""What people type after the name of a program. `tool fork` has no subcommands.
+
+Somebody who types `tool fork list` expects a list, and not a project called `list`.
 """
 
 
@@ -78,6 +86,8 @@ def owner_of_package_name(package: str, parts: Iterable[str], constraints: str) 
         return "the package of this tool"
     if package in _PROJECT_DIRECTORIES:
         return "a directory of every project"
+    if package in _SUBCOMMANDS.split():
+        return f"a subcommand of many programs, but `{PROGRAM} fork` has no subcommands"
     if package == EXAMPLE_PART or package in parts:
         return "a part of the new project"
     if package in _pinned_modules(constraints):

@@ -17,7 +17,7 @@ from .. import REPOSITORY
 from ..kit.checksums import checksums_text
 from ..kit.contract.file_errors import EditRefused
 from ..kit.part_discovery import part_names
-from ..kit.parts import find_folders, remove_lines
+from ..kit.parts import can_have_marked_lines, find_folders, remove_lines
 from ..kit.program import KIT, PACKAGE, PROGRAM, __version__
 from ..kit.settings.toml_edit import CannotEdit, set_value
 from ..kit.settings.toml_key import TomlValue
@@ -96,8 +96,15 @@ def _copied_files(source: Mapping[str, bytes], parts: frozenset[str]) -> dict[st
         is_of_chosen_part = path.startswith(chosen_folders) and not path.startswith(other_folders)
         is_left_out = path.startswith("docs/") or is_about_this_project(path)
         if path in COPIED_FILES or (is_of_chosen_part and not is_left_out):
-            copied[path] = content
+            copied[path] = _without_lines_about(other_parts, path, content)
     return copied
+
+
+def _without_lines_about(parts: set[str], path: str, content: bytes) -> bytes:
+    """Return the content of a file without the lines that are marked as being about the parts."""
+    if not can_have_marked_lines(path):
+        return content
+    return remove_lines(parts, path, content.decode()).encode()
 
 
 def _as_prefixes(folders: Iterable[str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check new-command upgrade pages coverage clean
+.PHONY: help run test check new-command how-to upgrade pages coverage clean
 
 help:  ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { sub(/ # [a-z]+$$/, "", $$2); printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ check: $(TESTABLE)  ## Check every rule: lint, types, imports, commands, errors,
 
 new-command: $(READY)  ## Create a command and its tests: NAME=add or NAME=group/add (PART=…, PLAIN=1)
 	@$(BIN)/python -m $(PACKAGE).kit.new_command --part "$$PART" $(if $(PLAIN),--plain) -- "$$NAME"
+
+how-to:  ## Show where the how-to is, which explains how to add commands, settings, errors and more
+	@echo $(KIT)/README.md
 
 upgrade: $(READY)  ## Replace the kit by a newer one, then run the rules: FROM=checkout, wheel or sdist
 	@$(BIN)/python -m $(PACKAGE).kit.upgrade $(if $(FROM),"$$FROM",--help)

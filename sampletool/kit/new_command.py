@@ -21,7 +21,7 @@ from .command_folder import command_name, module_name
 from .command_templates import COMMAND, PLAIN_COMMAND, PLAIN_TEST, TEST
 from .part_discovery import KIT_FOLDER_NAME, command_packages, directory_of, part_names
 from .program import KIT, PACKAGE, PROGRAM
-from .project import ROOT, require_project
+from .project import ROOT, describe_os_error, require_project
 
 _WORD = re.compile(r"[a-z](-?[a-z0-9]){0,29}")
 """The name of a command or a group, as users type it: `add`, `open-it`, but not `-a` or `a--b`."""
@@ -272,7 +272,7 @@ def write_files(files: dict[str, str]) -> None:
     except OSError as error:
         for file in created_files:
             file.unlink()
-        reason = f"{error.strerror}: {error.filename}"
+        reason = describe_os_error(error)
         raise Refused(f"The files cannot be created ({reason}). Nothing was created.") from error
 
 

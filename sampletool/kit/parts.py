@@ -91,7 +91,7 @@ def plan_removal(parts: set[str], paths: list[str]) -> Removal:
     changed_files = {}
     removed_line_count = {}
     for path in paths:
-        if path.startswith(removed_prefixes) or not _can_have_marked_lines(path):
+        if path.startswith(removed_prefixes) or not can_have_marked_lines(path):
             continue
         text = (ROOT / path).read_text()
         new_text = remove_lines(parts, path, text)
@@ -158,7 +158,7 @@ def _mark(name: str, path: str) -> str:
     return f"# {name}"
 
 
-def _can_have_marked_lines(path: str) -> bool:
+def can_have_marked_lines(path: str) -> bool:
     """Return whether lines of this file can belong to a part. Only these files are searched."""
     file_name = path.rpartition("/")[2]
     return file_name.startswith(("pyproject.", "Makefile")) or path.endswith(".md")

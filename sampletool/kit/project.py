@@ -47,6 +47,16 @@ def tracked_files(directory: Path = ROOT) -> list[str]:
     return [path for path in output.split("\0") if path]
 
 
+def describe_os_error(error: OSError) -> str:
+    """Return what failed, and the path if the error names one."""
+    # A write to a full disk, for example, fails without the path of the file.
+    if error.strerror is None:
+        return str(error)
+    if error.filename is None:
+        return error.strerror
+    return f"{error.strerror}: {error.filename}"
+
+
 def has_uncommitted_changes() -> bool:
     """Return whether a file that git tracks differs from the last commit."""
     return run_git("status", "--porcelain", "--untracked-files=no") != ""

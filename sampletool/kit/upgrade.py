@@ -9,9 +9,17 @@ integer in the file REVISION says which of two kits is newer. An upgrade
 4. raises the requirements in pyproject.toml;
 5. runs `make check`.
 
-So there is a whole kit at every instant, and commands keep working during an upgrade. If an upgrade
-is killed, it may leave the folder of step 2. The next upgrade deletes it, and so does `--restore`.
-`--restore` undoes an upgrade that was not committed.
+If an upgrade is killed, it may leave the folder of step 2. The next upgrade deletes it, and so does
+`--restore`. `--restore` undoes an upgrade that was not committed.
+
+There is a whole kit at every instant, so each command that starts during an upgrade works. Two
+things limit this:
+
+* A few file systems cannot exchange two folders. There, step 3 renames one folder after the other.
+  Between the two renames there is no kit, and no command starts. If the upgrade is killed at that
+  instant, `git restore .` brings the kit back.
+* A command that is already running when the kit is replaced may fail. The kit imports some modules
+  only when it needs them, and a module of the newer kit may not fit those of the older one.
 """
 
 import os
@@ -39,12 +47,21 @@ from .checksums import (
 from .folder_exchange import ExchangeUnsupported, exchange
 from .kit_source import NoUsableKit, read_kit
 from .program import KIT, PACKAGE
-from .project import ROOT, has_uncommitted_changes, run_git, tracked_files
+from .project import (
+    ROOT,
+    describe_os_error,
+    has_uncommitted_changes,
+    run_git,
+    tracked_files,
+)
 from .requirements import RaisedRequirements, raise_requirements
 from .safety.flock import EXCLUSIVE, try_lock
 
 _NEW_KIT_FOLDER = KIT_FOLDER.with_name(".new-kit")
 """Next to the kit. A folder with this name cannot be a part, because it cannot be imported."""
+
+_OLD_KIT_FOLDER = KIT_FOLDER.with_name(".old-kit")
+"""Where the older kit is for a moment, if the file system cannot exchange two folders."""
 
 _PYPROJECT_FILE = ROOT / "pyproject.toml"
 _CONSTRAINTS_FILE = ROOT / "constraints.txt"
@@ -58,7 +75,8 @@ _STASH_ARGUMENTS = (
     "stash",
     "push",
     "--quiet",
-    "--include-untracked",
+    # Otherwise, a file of the newer kit would stay if .gitignore has a pattern for its name.
+    "--all",
     "--message",
     "an upgrade of the kit",
     "--",
@@ -128,7 +146,7 @@ def main(args: list[str]) -> int:
         raise SystemExit(str(error)) from None
     except OSError as error:
         raise SystemExit(
-            f"The upgrade failed: {error.strerror}: {error.filename}. "
+            f"The upgrade failed: {describe_os_error(error)}. "
             f"If the kit was replaced already, this undoes the upgrade: {_RESTORE_COMMAND}"
         ) from None
     except Interrupted as interrupted:
@@ -182,8 +200,9 @@ def restore() -> None:
     """
     if f"{PACKAGE}/kit/{CHECKSUMS_FILE.name}" not in tracked_files():
         raise Refused("git does not track the kit, so it cannot restore it. Nothing was changed.")
-    has_leftover = _NEW_KIT_FOLDER.exists()
-    _delete_if_exists(_NEW_KIT_FOLDER)
+    leftovers = [folder for folder in (_NEW_KIT_FOLDER, _OLD_KIT_FOLDER) if folder.exists()]
+    for folder in leftovers:
+        shutil.rmtree(folder)
     # An upgrade changes the kit first. If that is unchanged, other changes are those of the user.
     uncommitted_changes = run_git("status", "--porcelain", "--", f"{PACKAGE}/kit")
     if uncommitted_changes:
@@ -192,8 +211,8 @@ def restore() -> None:
             "The kit is as it was in the last commit.",
             "What the upgrade had changed is in git's stash: git stash show",
         )
-    elif has_leftover:
-        _print_lines("The kit was unchanged. A folder that a killed upgrade had left was deleted.")
+    elif leftovers:
+        _print_lines("The kit was unchanged. What a killed upgrade had left was deleted.")
     else:
         _print_lines(
             f"There was nothing to restore: the kit, revision {current_revision()}, is as it was "
@@ -289,13 +308,11 @@ def _put_new_kit_in_place() -> None:
     try:
         exchange(str(_NEW_KIT_FOLDER), str(KIT_FOLDER))
     except ExchangeUnsupported:
-        # Between the two renames, there is no kit. If this process is killed there, `git restore .`
-        # brings it back.
-        old_kit_folder = KIT_FOLDER.with_name(".old-kit")
-        _delete_if_exists(old_kit_folder)
-        KIT_FOLDER.rename(old_kit_folder)
+        _delete_if_exists(_OLD_KIT_FOLDER)
+        KIT_FOLDER.rename(_OLD_KIT_FOLDER)
+        # There is no kit now. If this process is killed here, `git restore .` brings it back.
         _NEW_KIT_FOLDER.rename(KIT_FOLDER)
-        _delete_if_exists(old_kit_folder)
+        _delete_if_exists(_OLD_KIT_FOLDER)
 
 
 def _write_requirements(requirements: RaisedRequirements) -> None:

@@ -25,7 +25,7 @@ class RaceFound(ToolError):
 
     code, exit_status = "RACE_FOUND", ExitStatus.PARTIAL
     sentence = "{file} is broken on schedule {schedule}: {reason}"
-    advice = "See it again: {PROGRAM} lab try {file} --schedule '{schedule}'"
+    advice = "To see it again, run `{PROGRAM} lab try {file} --schedule '{schedule}'`."
 
 
 class TooManySchedules(ToolError):

@@ -37,6 +37,8 @@ def test_a_malformed_name_is_refused(name: str) -> None:
         ("tests", "a directory of every project"),
         ("docs", "a directory of every project"),
         ("kit", "a directory of every project"),
+        ("ls", "a subcommand of many programs, but `tool fork` has no subcommands"),
+        ("upgrade", "a subcommand of many programs, but `tool fork` has no subcommands"),
         ("inventory", "a part of the new project"),
         ("typer", "a package that the new project installs"),
         ("pytest-xdist", "a package that the new project installs"),
@@ -111,8 +113,9 @@ def test_a_command_cannot_have_the_name_of_something_else(command: str, owner: s
     assert mistakes_of("acme", command) == [("--command", "NAME_TAKEN", message)]
 
 
-def test_a_command_can_have_the_name_of_a_module() -> None:
-    assert mistakes_of("acme", "json") == []
+@pytest.mark.parametrize("command", ["json", "status"])
+def test_a_command_can_have_the_name_of_a_module_or_a_subcommand(command: str) -> None:
+    assert mistakes_of("acme", command) == []
 
 
 def test_a_mistake_in_the_name_is_not_reported_again_for_the_command() -> None:

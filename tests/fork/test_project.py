@@ -139,6 +139,17 @@ def test_a_part_comes_along_and_no_other_one(part: str) -> None:
     assert excluded == [f"acme/{part}", f"tests/{part}"]
 
 
+@pytest.mark.parametrize("part", offered_parts())
+def test_lines_of_a_part_about_another_part_stay_behind(part: str) -> None:
+    source = source_files()
+    guide = f"Kept. <!-- {part} -->\nLeft out. <!-- fork -->\n"
+    source[f"{PACKAGE}/{part}/guide.md"] = guide.encode()
+
+    files = new_project(source, make_choice(parts=frozenset([part])))
+
+    assert files[f"acme/{part}/guide.md"].decode() == f"Kept. <!-- {part} -->\n"
+
+
 def test_without_parts_no_line_is_about_one() -> None:
     files = files_of(ci="github")
 
@@ -278,14 +289,14 @@ def test_the_readme_says_how_to_upgrade_the_kit() -> None:
 
     assert "make upgrade FROM=" in vendored
     assert "make upgrade" not in dependent
-    assert "requirement in `pyproject.toml`, then run `make check test`" in dependent
+    assert "change the requirement in `pyproject.toml`, then run" in dependent
 
 
 def test_both_makefiles_have_the_same_targets() -> None:
     kit_makefile = (ROOT / PACKAGE / "kit" / "kit.mk").read_text()
     dependent = files_of(kit="dependency", kit_requirement=_REQUIREMENT)["Makefile"]
 
-    targets = {"help", "run", "test", "check", "new-command", "pages", "clean"}
+    targets = {"help", "run", "test", "check", "new-command", "how-to", "pages", "clean"}
     assert targets == _targets_of(dependent)
     assert targets <= _targets_of(kit_makefile)
     # The same variables select what is created.

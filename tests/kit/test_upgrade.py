@@ -178,6 +178,15 @@ def test_if_make_check_fails_the_user_can_choose(project: Path, newer: Path) -> 
 _UNDO_LINES = ("To undo the upgrade: python", "The same without the kit: ")
 
 
+def run_printed_command(project: Path, printed: str, first_words: str) -> None:
+    """Run the command in the printed line that begins with these words."""
+    (line,) = [line for line in printed.splitlines() if line.startswith(first_words)]
+    command = line.partition(": ")[2]
+    if command.startswith("python "):
+        command = f"{sys.executable} {command.removeprefix('python ')}"
+    subprocess.run(["sh", "-c", command], cwd=project, check=True)
+
+
 @pytest.mark.parametrize("first_words", _UNDO_LINES)
 def test_each_printed_command_undoes_the_upgrade(
     project: Path,
@@ -186,17 +195,32 @@ def test_each_printed_command_undoes_the_upgrade(
 ) -> None:
     before = git(project, "rev-parse", "HEAD:")
     printed = upgrade(project, newer).stdout
-    (line,) = [line for line in printed.splitlines() if line.startswith(first_words)]
-    command = line.partition(": ")[2]
-    if command.startswith("python "):
-        command = f"{sys.executable} {command.removeprefix('python ')}"
 
-    subprocess.run(["sh", "-c", command], cwd=project, check=True)
+    run_printed_command(project, printed, first_words)
 
     git(project, "add", "-A")
     assert git(project, "write-tree") == before
     assert works(project)
     assert upgrade(project, newer).returncode == 0
+
+
+@pytest.mark.parametrize("first_words", _UNDO_LINES)
+def test_each_printed_command_removes_new_files_that_git_ignores(
+    project: Path,
+    newer: Path,
+    first_words: str,
+) -> None:
+    with (project / ".gitignore").open("a") as file:
+        file.write("fresh*\n")
+    commit_all(project)
+    printed = upgrade(project, newer).stdout
+    ignored_file = project / PACKAGE / "kit" / "fresh.py"
+    assert ignored_file.exists()
+
+    run_printed_command(project, printed, first_words)
+
+    assert not ignored_file.exists()
+    assert run(project, f"{PACKAGE}.kit.checksums").returncode == 0
 
 
 def test_restoring_keeps_in_the_stash_what_was_edited_since(project: Path, newer: Path) -> None:
@@ -547,7 +571,7 @@ def test_restoring_deletes_what_a_killed_upgrade_has_left(project: Path, newer: 
 
     ran = run(project, _UPGRADE, "--restore")
 
-    assert "A folder that a killed upgrade had left was deleted." in ran.stdout
+    assert "What a killed upgrade had left was deleted." in ran.stdout
     assert_unchanged(project)
 
 
@@ -595,6 +619,41 @@ sys.exit(upgrade.main(sys.argv[1:]))
     assert [path.name for path in (project / PACKAGE).glob(".*")] == []
 
 
+_KILL_BETWEEN_RENAMES = f"""
+import os, signal, sys
+from {PACKAGE}.kit import upgrade
+
+def exchange(first, second):
+    raise upgrade.ExchangeUnsupported("not here")
+
+def watch(event, args):
+    if event == "os.rename" and os.fspath(args[0]).endswith(".new-kit"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+upgrade.exchange = exchange
+sys.addaudithook(watch)
+upgrade.main(sys.argv[1:])
+"""
+
+
+def test_git_brings_the_kit_back_after_kill_9_between_the_two_renames(
+    project: Path,
+    newer: Path,
+) -> None:
+    command = [sys.executable, "-B", "-c", _KILL_BETWEEN_RENAMES, str(newer)]
+    environ = {**os.environ, "PYTHONPATH": str(project)}
+    killed = subprocess.run(command, cwd=project, env=environ, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not works(project)
+
+    git(project, "restore", ".")
+
+    assert works(project)
+    restored = run(project, _UPGRADE, "--restore")
+    assert "What a killed upgrade had left was deleted." in restored.stdout
+    assert_unchanged(project)
+
+
 def test_an_error_of_the_file_system_is_reported_in_a_sentence(project: Path, newer: Path) -> None:
     # No file can be written below a path that is a file.
     (project / PACKAGE / ".new-kit").touch()
@@ -605,6 +664,25 @@ def test_an_error_of_the_file_system_is_reported_in_a_sentence(project: Path, ne
     assert ran.stderr.startswith("The upgrade failed: Not a directory: ")
     assert "If the kit was replaced already, this undoes the upgrade: python" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_an_error_without_a_path_is_reported_in_a_sentence(project: Path, newer: Path) -> None:
+    # No file can be longer than 32 KiB, as on a disk that is nearly full. README.md of the kit is.
+    limited = ["sh", "-c", 'ulimit -f 64; exec "$@"', "sh"]
+    command = [*limited, sys.executable, "-B", "-m", _UPGRADE, str(newer)]
+    environ = {**os.environ, "PYTHONPATH": str(project)}
+
+    ran = subprocess.run(
+        command,
+        cwd=project,
+        env=environ,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+    assert ran.stderr.startswith("The upgrade failed: File too large. If the kit was replaced")
+    assert_unchanged(project)
 
 
 def test_what_git_cannot_undo_is_refused(project: Path, newer: Path, tmp_path: Path) -> None:

@@ -54,6 +54,10 @@ def test_every_list_has_pages() -> None:
 
 
 def test_each_command_that_runs_a_program_of_the_caller_says_so() -> None:
-    running = [name for name, spec in declared_specs().items() if spec.runs_what_it_is_given]
+    runs_programs = {"audit", "build", "lab.try", "run-safely", "task.work", "test"}
 
-    assert sorted(running) == ["audit", "build", "lab.try", "run-safely", "task.work", "test"]
+    specs = declared_specs()
+    declared = {name for name, spec in specs.items() if spec.runs_what_it_is_given}
+
+    # The part of a command may have been removed.
+    assert declared == runs_programs & specs.keys()

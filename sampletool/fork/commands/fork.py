@@ -18,7 +18,7 @@ from ...kit.contract.response import Effect
 from ...kit.global_options import DryRunOption, checked_by
 from ...kit.program import PACKAGE
 from ..choice import DEFAULT_AUTHOR, DEFAULT_DESCRIPTION, Choice, CiService, KitSource
-from ..errors import DirectoryNotFree, GitFailed
+from ..errors import Bz2Missing, DirectoryNotFree, GitFailed
 from ..kit_requirement import requirement_of
 from ..names import mistakes_in_names
 from ..project import new_project, offered_parts
@@ -27,7 +27,7 @@ from ..writing import refuse_used_directory, write_project
 
 spec = CommandSpec(
     effect="files",
-    errors=(DirectoryNotFree, GitFailed, ProgramNotFound),
+    errors=(Bz2Missing, DirectoryNotFree, GitFailed, ProgramNotFound),
     examples=("fork acme", "fork acme-stock --command stock --to stock"),
 )
 
@@ -180,6 +180,7 @@ def tasks_before_publishing(choice: Choice) -> list[str]:
         tasks.append("In pyproject.toml, require the kit from an index or a URL, not from a file.")
     if choice.ci == "github":
         tasks.append(f"Let your index trust release.yml: {_PUBLISHING_URL}")
+        tasks.append("If you write documentation, publish it yourself: no workflow does that.")
     return tasks
 
 

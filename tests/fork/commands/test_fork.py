@@ -108,6 +108,7 @@ def test_the_response_has_the_next_steps_and_the_placeholders(tool: Tool) -> Non
         "Set the copyright holder in LICENSE.",
         "Set REPOSITORY in acme/__init__.py, and [project.urls] in pyproject.toml.",
         "Let your index trust release.yml: https://docs.pypi.org/trusted-publishers/",
+        "If you write documentation, publish it yourself: no workflow does that.",
     ]
 
 

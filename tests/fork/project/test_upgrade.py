@@ -1,6 +1,7 @@
 """A fork takes a newer kit and keeps its own code. Wheels and sdists carry the whole kit."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from sampletool.kit.kit_source import read_kit
 from sampletool.kit.program import KIT_DIRECTORY, PACKAGE
 from sampletool.kit.project import ROOT
 from sampletool.kit.testing.tool import Tool
-from sampletool.kit.testing.trees import commit, copy_tree, tracked_files
+from sampletool.kit.testing.trees import commit, copy_tree, make_environment, tracked_files
 
 _AUTHOR = ["-c", "user.name=n", "-c", "user.email=n@example.org"]
 
@@ -45,7 +46,7 @@ def newer(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def passing_make(tmp_path: Path) -> Path:
-    """Return a directory with a program `make` that finds nothing wrong.
+    """Return a directory with a program `make` that finds nothing wrong, for `make check`.
 
     What the real one finds in a fork, and how long it takes, is tested in test_check.py.
     """
@@ -62,15 +63,18 @@ def test_a_fork_takes_the_newer_kit_and_keeps_its_own_code(
     passing_make: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    make = shutil.which("make")
+    assert make is not None
     tool("fork", "acme-stock", "--command", "stock")
     fork = tool.cwd / "acme-stock"
     (fork / "acme_stock" / "own.py").write_text('"""Code of its own."""\n')
     run(fork, "git", "add", "-A")
     run(fork, "git", *_AUTHOR, "commit", "-qm", "Code of its own")
-    monkeypatch.setenv("PYTHONPATH", str(fork))
+    python = str(make_environment(fork))
+    monkeypatch.delenv("PYTHONPATH")
 
     path = f"{passing_make}:{os.environ['PATH']}"
-    printed = run(fork, sys.executable, "-m", "acme_stock.kit.upgrade", str(newer), PATH=path)
+    printed = run(fork, make, "upgrade", f"FROM={newer}", PATH=path)
 
     assert "make check ran" in printed
     changed = run(fork, "git", "status", "--porcelain").splitlines()
@@ -79,7 +83,7 @@ def test_a_fork_takes_the_newer_kit_and_keeps_its_own_code(
         "acme_stock/kit/REVISION",
         "acme_stock/kit/fresh.py",
     ]
-    assert run(fork, sys.executable, "-m", "acme_stock", "--version").startswith("stock ")
+    assert run(fork, python, "-m", "acme_stock", "--version").startswith("stock ")
 
 
 @pytest.mark.parametrize("form", ["wheel", "sdist"])

@@ -30,7 +30,7 @@ class Ripped(ToolError):
 
     code, exit_status = "TORN", ExitStatus.CONFLICT
     sentence = "A page is ripped"
-    advice = "Mend it."
+    advice = "Mend it"
 
 
 class Lost(ToolError):
@@ -268,7 +268,10 @@ _BROKEN_RULES: list[tuple[str, list[str], str, str]] = [
     ),
     (
         "test_each_error_has_a_docstring_and_sentences",
-        ["ledger/books/errors.py: Ripped: `sentence` does not end with a period."],
+        [
+            "ledger/books/errors.py: Ripped: `sentence` does not end with a period.",
+            "ledger/books/errors.py: Ripped: `advice` does not end with a period.",
+        ],
         "end sentences with a period",
         "Errors",
     ),

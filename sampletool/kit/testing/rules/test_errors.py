@@ -78,9 +78,11 @@ def test_each_error_has_a_docstring_and_sentences() -> None:
         meaning, _, _ = (error_class.__doc__ or "").partition("\n")
         if not meaning.endswith("."):
             faults.append(f"{place}: the docstring does not begin with a sentence.")
-        # A fact at the end may be a sentence.
-        if error_class.sentence and not error_class.sentence.endswith((".", "?", "}")):
-            faults.append(f"{place}: `sentence` does not end with a period.")
+        for attribute in ("sentence", "advice"):
+            text = getattr(error_class, attribute)
+            # A fact at the end may be a sentence.
+            if text and not text.endswith((".", "?", "}")):
+                faults.append(f"{place}: `{attribute}` does not end with a period.")
 
     what_to_do = "Begin the docstring with the meaning of the code, and end sentences with a period"
     fail_if_any(faults, what_to_do, _HEADING)

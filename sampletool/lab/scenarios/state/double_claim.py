@@ -80,7 +80,7 @@ scenario = Scenario(
         *writes("take it", verb="state_set"),
         *steps(
             "look again",
-            sql="SELECT KEY, VALUE, VERSION, EXPIRES_AT FROM TOOL_STATE",
+            sql="SELECT key, value, version, expires_at FROM tool_state",
             verb="state_get",
             after=("take it",),
         ),

@@ -66,7 +66,7 @@ scenario = Scenario(
         ),
     },
     steps=(
-        *steps("get: no owner", sql="SELECT KEY, VALUE, VERSION, EXPIRES_AT FROM TOOL_STATE", verb="state_get"),
+        *steps("get: no owner", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
         *writes("set", verb="state_set"),
     ),
     mechanisms=unprotected("the one job was done by A and B", "failed"),

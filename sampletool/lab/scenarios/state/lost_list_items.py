@@ -91,7 +91,7 @@ scenario = Scenario(
         *steps("read", sql="SELECT", verb="state_get", after=("start",)),
         *writes("write", verb="state_set", after=("read",)),
         *steps(
-            "look", sql="SELECT KEY, VALUE, VERSION, EXPIRES_AT FROM TOOL_STATE", verb="state_get", after=("write",)
+            "look", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get", after=("write",)
         ),
         *writes("repair", verb="state_set", after=("look",)),
     ),

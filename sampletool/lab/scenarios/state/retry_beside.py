@@ -60,7 +60,7 @@ scenario = Scenario(
         ),
     },
     steps=(
-        *steps("ask: not yet", sql="SELECT KEY, VALUE, VERSION, EXPIRES_AT FROM TOOL_STATE", verb="state_get"),
+        *steps("ask: not yet", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
         *writes("write", verb="counter_add", after=("ask: not yet",)),
     ),
     mechanisms=BOOKED_ONCE,

@@ -84,7 +84,7 @@ scenario = Scenario(
         ),
     },
     steps=(
-        *steps("read", sql="SELECT KEY, VALUE, VERSION, EXPIRES_AT FROM TOOL_STATE", verb="state_get"),
+        *steps("read", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
         *writes("write", verb="state_set"),
     ),
     mechanisms=(
