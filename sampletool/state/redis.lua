@@ -86,8 +86,7 @@ end
 -- has expired, and its status at this moment.
 local function load(id)
   local names = {'queue', 'body', 'status', 'generation', 'attempts', 'max', 'by', 'at', 'due',
-    'position', 'ended', 'request', 'own_max', 'result', 'exits', 'tail',
-    'shown'}
+    'position', 'ended', 'request', 'own_max', 'result', 'exits', 'tail', 'shown', 'place'}
   local values = redis.call('HMGET', key('task', id), unpack(names))
   if not values[1] then
     refuse('TASK_NOT_FOUND', id)
@@ -410,15 +409,15 @@ local function find_claimed(queue, request)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leased', queue), now + 1, '+inf')) do
     local task = load(id)
     if task.request == request then
-      rows[#rows + 1] = {id, task.generation, task.body, task.attempts, task.due}
+      rows[#rows + 1] = {id, task.generation, task.body, task.attempts, task.due, ''}
     end
   end
   return rows
 end
 
 -- The arguments after these are task, generation, task, generation …: the claims to finish.
-function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is_repeated)
-  local first_claim = FIRST + 7
+function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is_repeated, place)
+  local first_claim = FIRST + 8
   for index = first_claim, #ARGV, 2 do
     load_finishable(ARGV[index], ARGV[index + 1])
   end
@@ -441,11 +440,11 @@ function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is
     local max = task.own_max ~= '' and task.own_max or max_attempts
     write('HSET', key('task', id), 'status', 'claimed', 'generation', generation,
       'attempts', attempts, 'max', max, 'by', worker, 'at', as_text(now), 'due', ends,
-      'request', request)
+      'request', request, 'place', place ~= '' and place or task.place)
     write('ZREM', key('free', queue), id)
     write('ZADD', key('leased', queue), ends, id)
     show_as(task, 'claimed')
-    rows[#rows + 1] = {id, generation, task.body, attempts, ends}
+    rows[#rows + 1] = {id, generation, task.body, attempts, ends, task.place}
   end
   return rows
 end
@@ -825,8 +824,8 @@ local function call()
   if earlier ~= nil then
     return {'again', replay(earlier)}
   end
-  -- No verb has more than seven arguments of its own. Those of a list are read from ARGV.
-  local data = verbs[verb](unpack(ARGV, FIRST, math.min(#ARGV, FIRST + 6)))
+  -- No verb has more than eight arguments of its own. Those of a list are read from ARGV.
+  local data = verbs[verb](unpack(ARGV, FIRST, math.min(#ARGV, FIRST + 7)))
   remember(data)
   return {'done', data}
 end

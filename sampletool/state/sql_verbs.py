@@ -157,10 +157,12 @@ def schema_of_0_3() -> str:
     * The status of a task whose lease has expired is stored, once a claim has noticed that. So an
       index finds the tasks of each status.
     * A task has a limit of attempts of its own, a result, and what is known of failed attempts.
+    * A claim says where its worker starts commands, so that a later worker finds what is left.
     """
     return """
         ALTER TABLE tool_once ADD COLUMN generation bigint;
         ALTER TABLE tool_tasks ADD COLUMN request text;
+        ALTER TABLE tool_tasks ADD COLUMN place text;
         ALTER TABLE tool_tasks ADD COLUMN own_max_attempts bigint;
         ALTER TABLE tool_tasks ADD COLUMN result text;
         ALTER TABLE tool_tasks ADD COLUMN exit_codes text;
@@ -385,6 +387,7 @@ def task_claim(
     max_attempts: int,
     request_id: str,
     is_repetition: int,
+    place: str | None,
     finish: list[Fence],
 ) -> list[tuple[Any, ...]]:
     """See Store.task_claim."""
@@ -397,7 +400,7 @@ def task_claim(
     _free_expired(db, queue)
     oldest = db.rows(
         f"""
-        SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease
+        SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease, place
         FROM tool_tasks WHERE queue = :queue AND due_at <= 0
         ORDER BY due_at, position LIMIT :count {db.skip_locked}
         """,
@@ -405,32 +408,32 @@ def task_claim(
         lease=lease_ms,
         count=count,
     )
-    claimed = []
-    for task_id, generation, body, attempts, expires_at in oldest:
+    for task_id, _generation, _body, _attempts, expires_at, _earlier_place in oldest:
         db.rows(
             """
             UPDATE tool_tasks SET
                 status = 'claimed', generation = generation + 1, attempts = attempts + 1,
                 max_attempts = coalesce(own_max_attempts, :max_attempts), claimed_by = :worker,
-                claimed_at = :expires_at - :lease, due_at = :expires_at, request = :request
+                claimed_at = :expires_at - :lease, due_at = :expires_at, request = :request,
+                place = coalesce(:place, place)
             WHERE id = :id
             """,
             request=request_id,
+            place=place,
             max_attempts=max_attempts,
             worker=worker,
             lease=lease_ms,
             id=task_id,
             expires_at=expires_at,
         )
-        claimed.append((task_id, generation, body, attempts, expires_at))
-    return claimed
+    return oldest
 
 
 def _find_claimed(db: Session, queue: str, request_id: str) -> list[tuple[Any, ...]]:
     """Return the tasks that this request has claimed, and that it still holds."""
     return db.rows(
         f"""
-        SELECT id, generation, body, attempts, due_at FROM tool_tasks
+        SELECT id, generation, body, attempts, due_at, NULL FROM tool_tasks
         WHERE queue = :queue AND due_at > (SELECT {db.now})
             AND status = 'claimed' AND request = :request
         ORDER BY position

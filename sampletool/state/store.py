@@ -256,6 +256,7 @@ class Store(ABC):
         finish: Sequence[Fence] = (),
         request_id: str = "",
         is_repetition: bool = False,
+        place: str | None = None,
     ) -> Claim:
         """Claim up to `count` tasks: the oldest ones that are free, or whose lease has expired.
 
@@ -274,6 +275,9 @@ class Store(ABC):
         A worker that does not know whether its claim has succeeded sends the same `request_id`
         again, and says that it is a repetition. It gets the tasks that the first request has
         claimed, if it still holds them. This costs less than an idempotency key.
+
+        `place` says where the commands of the worker run. The result contains the places of earlier
+        claims of the same tasks: commands of workers that were killed may still run there.
         """
         for claim in finish:
             check_arguments({"task": claim.task, "generation": claim.generation})
@@ -285,13 +289,18 @@ class Store(ABC):
             "max_attempts": max_attempts,
             "request": request_id,
             "repetition": int(is_repetition),
+            "place": place,
             "finish": list(finish),
         }
         compared = [lease_ms, count, max_attempts, *finish]
         if is_named:
             compared.insert(0, worker)
         reply = self._write("task_claim", arguments, once, compared)
-        return Claim([_to_claimed(row) for row in reply.data], reply.is_replayed)
+        return Claim(
+            tasks=[_to_claimed(row) for row in reply.data],
+            replayed=reply.is_replayed,
+            earlier_places=_find_earlier_places(reply.data),
+        )
 
     def task_renew(self, task: str, generation: int, *, lease_ms: int) -> str:
         """Extend the lease of a claim: let it expire `lease_ms` from now. Return that time.
@@ -499,7 +508,7 @@ def _to_value(row: Sequence[Any]) -> Value:
 
 
 def _to_claimed(row: Sequence[Any]) -> Claimed:
-    task_id, generation, body, attempts, lease_expires_at_ms = row
+    task_id, generation, body, attempts, lease_expires_at_ms, *_earlier_place = row
     return Claimed(
         id=task_id,
         generation=int(generation),
@@ -507,6 +516,15 @@ def _to_claimed(row: Sequence[Any]) -> Claimed:
         attempts=int(attempts),
         lease_expires_at=format_time(lease_expires_at_ms),
     )
+
+
+def _find_earlier_places(rows: Sequence[Sequence[Any]]) -> frozenset[str]:
+    """Return the places of earlier claims in these rows of claimed tasks."""
+    earlier_places = set()
+    for _id, _generation, _body, _attempts, _lease_expires_at_ms, *places in rows:
+        # There is none in a result that version 0.2 has remembered.
+        earlier_places.update(place for place in places if place)
+    return frozenset(earlier_places)
 
 
 def _to_task_state(row: Sequence[Any]) -> TaskState:

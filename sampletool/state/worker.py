@@ -20,7 +20,7 @@ import random
 import secrets
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +37,6 @@ from ..kit.program import env_variable
 from ..kit.safety.children import ChildExit, Children
 from ..kit.safety.clock import boot_seconds
 from ..kit.safety.errors import LockTimeout
-from ..kit.safety.orphans import end_orphans
 from ..kit.safety.private_directory import private_directory
 from .connect import connect_for_cleanup, connect_for_command
 from .errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
@@ -45,6 +44,7 @@ from .protocol import Claim, Claimed, FailedRun, Fence
 from .report import FailedAttempt, WorkReport
 from .retry_policy import DEFAULT_WAIT_SECONDS
 from .values import encode
+from .worker_place import LOCK_NAME, WorkerPlace
 
 IDLE_SECONDS = 0.5
 """How long to wait before looking again at an empty queue, or at an unreachable store."""
@@ -175,10 +175,11 @@ class Worker:
         self._logs = context.session_directory / f"tasks-{context.request_id}"
         # Shared by all workers of this user. The commands inherit it, and so they can be found
         # after their worker was killed.
-        self._lock_path = private_directory(state_directory()) / "workers.lock"
+        lock_path = private_directory(state_directory()) / LOCK_NAME
         hold = context.exit_stack.enter_context(
-            context.hold(self._lock_path, "workers", "shared", DEFAULT_WAIT_SECONDS)
+            context.hold(lock_path, "workers", "shared", DEFAULT_WAIT_SECONDS)
         )
+        self._place = WorkerPlace.of_this_machine(lock_path)
         self.children = Children(context.signals, hold.descriptors)
         self.store = connect_for_command(
             context,
@@ -279,13 +280,22 @@ class Worker:
             logs=str(self._logs) if self._logs.is_dir() else None,
         )
 
-    def end_orphans(self) -> None:
-        """End the commands of workers that were killed: they cannot keep their leases."""
-        for pid in end_orphans(self._lock_path, self.context.signals):
-            self.context.warn(
-                "ORPHAN_ENDED",
-                f"Process {pid} was terminated. The worker that started it had been killed.",
-            )
+    def end_orphans(self, earlier_places: Iterable[str] = ()) -> None:
+        """End the commands of workers that were killed: they cannot keep their leases.
+
+        Look for them where this worker runs, and in the places that the store has named.
+        """
+        places = {self._place}
+        for text in earlier_places:
+            place = WorkerPlace.from_text(text)
+            if place is not None:
+                places.add(place)
+        for place in places:
+            for pid in place.end_orphans(self.context.signals):
+                self.context.warn(
+                    "ORPHAN_ENDED",
+                    f"Process {pid} was terminated. The worker that started it had been killed.",
+                )
 
     # Claims
 
@@ -318,7 +328,7 @@ class Worker:
         self._pending_claim = None
         if request.finishing is not None:
             self._settle(request.finishing, is_lost=False)
-        self._start_all(request, claim.tasks)
+        self._start_all(request, claim)
 
     def _claim(self, request: _ClaimRequest, *, is_repetition: bool) -> Claim:
         return self.store.task_claim(
@@ -330,14 +340,15 @@ class Worker:
             finish=request.finish,
             request_id=request.id,
             is_repetition=is_repetition,
+            place=self._place.to_text(),
         )
 
-    def _start_all(self, request: _ClaimRequest, tasks: list[Claimed]) -> None:
-        """Start a command for each of these tasks, which the request has claimed."""
+    def _start_all(self, request: _ClaimRequest, claim: Claim) -> None:
+        """Start a command for each of the tasks that the request has claimed."""
         # Add them all before the first one is started. If a signal arrives in between, they are all
         # given back.
         new_commands = []
-        for task in tasks:
+        for task in claim.tasks:
             command = _RunningCommand(
                 task=task,
                 body_file=self._scratch / f"{secrets.token_hex(8)}.json",
@@ -347,9 +358,9 @@ class Worker:
             self.running[command.name] = command
             if 0 < self.options.max_attempts <= task.attempts:
                 self.last_tries.add(task.id)
-        if any(task.generation > 1 for task in tasks):
+        if any(task.generation > 1 for task in claim.tasks):
             # An earlier worker may have been killed while its command runs.
-            self.end_orphans()
+            self.end_orphans(claim.earlier_places)
         # If the reply was lost for a while, the leases may have expired meanwhile.
         self._end_commands_in_time()
         for command in new_commands:
