@@ -29,6 +29,7 @@ from sampletool.state.errors import OutcomeUnknown, StoreUnavailable, TasksFaile
 from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker, WorkOptions
+from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.waiting import is_alive, wait_until
@@ -208,6 +209,15 @@ def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_ther
     worker: Worker, clock: SimpleNamespace, tmp_path: Path
 ) -> None:
     """Each question takes its time to fail, and the commands ignore SIGTERM."""
+    killed_at: list[float] = []
+    send_signal = worker.children.send_signal
+
+    def note(name: str, number: int) -> None:
+        if number == signal.SIGKILL:
+            killed_at.append(clock.now)
+        send_signal(name, number)
+
+    worker.children.send_signal = note  # type: ignore[method-assign]
     change(worker, jobs=8, lease_ms=4000, argv=["/bin/sh", "-c", STUBBORN])
     worker.store.task_add("work", [NewTask("x", f"{number}") for number in range(7)])
     with worker.children:
@@ -216,12 +226,13 @@ def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_ther
         ready(tmp_path, 8)
         worker.store = cast(Store, Away(clock, seconds=0.5))
 
-        while worker.running:
-            assert clock.now < lease_ends_at
-            worker.turn()
+        while worker.running and clock.now < lease_ends_at + 10:
+            outcome(worker.turn)
             clock.now += 0.1
 
         assert worker.lost == 8
+        assert len(killed_at) == 8
+        assert max(killed_at) < lease_ends_at
 
 
 def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(
