@@ -127,6 +127,15 @@ class _ClaimRequest:
 
 
 @dataclass(frozen=True)
+class FailedTasks:
+    """The tasks of a queue that have failed while a worker ran."""
+
+    count: int
+    own: list[str]
+    """Those that the worker itself had claimed."""
+
+
+@dataclass(frozen=True)
 class WorkOptions:
     """What a worker works on, and how."""
 
@@ -155,8 +164,11 @@ class Worker:
         self.ended: list[_EndedCommand] = []
         """The commands whose end is not reported to the store yet."""
 
-        self.last_tries: set[str] = set()
-        """The tasks that fail permanently unless the attempt of this worker succeeds."""
+        self.unfinished: set[str] = set()
+        """The tasks that this worker has claimed and not finished. Some of them may have failed.
+
+        Only a worker that has counted the earlier failures keeps them.
+        """
 
         self.unreachable_since: float = inf
         """When the store became unreachable. Infinite while it is reachable."""
@@ -165,6 +177,9 @@ class Worker:
         self.given_back = 0
         self.lost = 0
         self.failures: list[FailedAttempt] = []
+
+        self._earlier_failures: int | None = None
+        """How many tasks of the queue had failed before. None until this is counted."""
 
         self._pending_claim: _ClaimRequest | None = None
         """The claim whose reply has not arrived."""
@@ -176,9 +191,7 @@ class Worker:
         # Shared by all workers of this user. The commands inherit it, and so they can be found
         # after their worker was killed.
         lock_path = private_directory(state_directory()) / LOCK_NAME
-        hold = context.exit_stack.enter_context(
-            context.hold(lock_path, "workers", "shared", DEFAULT_WAIT_SECONDS)
-        )
+        hold = context.exit_stack.enter_context(context.hold(lock_path, "workers", "shared", DEFAULT_WAIT_SECONDS))
         self._place = WorkerPlace.of_this_machine(lock_path)
         self.children = Children(context.signals, hold.descriptors)
         self.store = connect_for_command(
@@ -231,6 +244,42 @@ class Worker:
         """Return whether the queue has tasks that are neither done nor failed."""
         return self.store.task_left(self.options.queue, 1) > 0
 
+    def has_counted_failures(self) -> bool:
+        """Count the tasks that have failed before, once: `find_failed_tasks` is about later ones.
+
+        Return False if the store is unreachable.
+        """
+        if self._earlier_failures is None:
+            with self.tolerate_outage():
+                self._earlier_failures = self._count_failures()
+        return self._earlier_failures is not None
+
+    def find_failed_tasks(self) -> FailedTasks | None:
+        """Return the tasks that have failed since the worker started, when no tasks are left.
+
+        Other workers may have claimed some of them. Return None if the store is unreachable.
+        """
+        if self._earlier_failures is None:
+            return None
+        try:
+            own = [task for task in sorted(self.unfinished) if self._has_failed(task)]
+            # Somebody may have retried or removed tasks that had failed earlier.
+            new_failures = self._count_failures() - self._earlier_failures
+        except (StoreUnavailable, StoreBusy, LockTimeout):
+            return None
+        return FailedTasks(count=max(new_failures, len(own)), own=own)
+
+    def _count_failures(self) -> int:
+        return sum(stats.failed for stats in self.store.task_stats(self.options.queue))
+
+    def _has_failed(self, task: str) -> bool:
+        """Return whether a task has failed. Only the store knows: the task has its own limit."""
+        try:
+            return self.store.task_show(task).task.status == "failed"
+        except TaskNotFound:
+            # Somebody has removed it since.
+            return False
+
     @contextmanager
     def tolerate_outage(self) -> Iterator[None]:
         """Ignore that the store is unreachable in the block, for as long as a lease lasts."""
@@ -264,8 +313,8 @@ class Worker:
                 self.store.task_release(command.task.id, command.task.generation)
                 self.given_back += 1
 
-    def report(self, left: int | None) -> WorkReport:
-        """Return what this worker did. `left` is None if nobody has counted that."""
+    def report(self, left: int | None, failed: int | None = None) -> WorkReport:
+        """Return what this worker did. `left` and `failed` are None if they were not counted."""
         effect: Effect = "unchanged"
         if self.finished or self.given_back:
             effect = "updated"
@@ -276,6 +325,7 @@ class Worker:
             lost=self.lost,
             failures=self.failures,
             left=left,
+            failed=failed,
             effect=effect,
             logs=str(self._logs) if self._logs.is_dir() else None,
         )
@@ -356,8 +406,8 @@ class Worker:
             )
             new_commands.append(command)
             self.running[command.name] = command
-            if 0 < self.options.max_attempts <= task.attempts:
-                self.last_tries.add(task.id)
+            if self._earlier_failures is not None:
+                self.unfinished.add(task.id)
         if any(task.generation > 1 for task in claim.tasks):
             # An earlier worker may have been killed while its command runs.
             self.end_orphans(claim.earlier_places)
@@ -520,7 +570,7 @@ class Worker:
             self._notice_task(task.id, "ended too late: another worker may have the task")
         elif ended.exit.exit_code == 0:
             self.finished += 1
-            self.last_tries.discard(task.id)
+            self.unfinished.discard(task.id)
             self._notice_task(task.id, "done")
         else:
             self.given_back += 1

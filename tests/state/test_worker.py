@@ -25,10 +25,16 @@ from sampletool.state import connect
 from sampletool.state import worker as worker_module
 from sampletool.state.commands.task.work import work
 from sampletool.state.connect import open_store
-from sampletool.state.errors import OutcomeUnknown, StoreUnavailable, TasksFailed
+from sampletool.state.errors import (
+    OutcomeUnknown,
+    StoreUnavailable,
+    TasksFailed,
+    TasksFailedElsewhere,
+)
 from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker, WorkOptions
+from tests.state.support.claims import claim_one
 from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
@@ -98,6 +104,31 @@ class Followed:
             return answer
 
         return ask
+
+
+class Replaced:
+    """A store with another function for one verb."""
+
+    def __init__(self, store: Store, verb: str, function: Callable[..., Any]) -> None:
+        self._store = store
+        self._verb = verb
+        self._function = function
+
+    def __getattr__(self, verb: str) -> Any:
+        if verb == self._verb:
+            return self._function
+        return getattr(self._store, verb)
+
+
+def once(deed: Callable[[], object]) -> Callable[[], None]:
+    """Return a function that does this when it is called for the first time."""
+    deeds = [deed]
+
+    def do() -> None:
+        while deeds:
+            deeds.pop()()
+
+    return do
 
 
 @pytest.fixture
@@ -311,6 +342,97 @@ def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, cloc
 
     assert failed.value.context["failed"] == ["a"]
     assert (failed.value.data.lost, failed.value.data.finished) == (1, 0)
+
+
+def test_a_task_that_fails_elsewhere_meanwhile_is_counted(worker: Worker) -> None:
+    """Naive: the worker says that nothing is left, and exits with success."""
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b"), NewTask("z", "old")])
+    claims = [claim_one(store, "elsewhere", max_attempts=1) for _ in range(3)]
+    store.task_release("old", 1)
+    change(worker, argv=["/bin/true"])
+    store.task_add("work", [NewTask("x", "mine")])
+
+    def fail_elsewhere() -> None:
+        for claim in claims[:2]:
+            store.task_release(claim.id, claim.generation)
+
+    worker.store = cast(Store, Followed(store, "task_stats", once(fail_elsewhere)))
+
+    with pytest.raises(TasksFailedElsewhere) as failed:
+        work(worker, until_empty=True)
+
+    # The task that had failed before is not counted.
+    assert failed.value.context == {"count": 2, "elsewhere": 2, "failed": []}
+    assert (failed.value.data.finished, failed.value.data.failed) == (1, 2)
+
+
+def test_the_limit_of_a_task_decides_whether_it_has_failed(worker: Worker) -> None:
+    """Naive: the limit of the worker decides, and the exit code is wrong."""
+    store = worker.store
+    store.task_release("a", claim_one(store, max_attempts=1).generation)
+    store.task_add("work", [NewTask("x", "once")], max_attempts=1)
+    change(worker, argv=["/bin/false"], max_attempts=5)
+
+    with pytest.raises(TasksFailed) as failed:
+        work(worker, until_empty=True)
+
+    assert failed.value.context == {"count": 1, "failed": ["once"]}
+
+
+def test_a_task_that_another_worker_finishes_after_our_last_attempt_has_not_failed(
+    worker: Worker,
+) -> None:
+    """It has a higher limit than that of this worker."""
+    store = worker.store
+    store.task_add("work", [NewTask("x", "twice")], max_attempts=2)
+    store.task_finish("a", claim_one(store).generation)
+    change(worker, argv=["/bin/false"], max_attempts=1)
+
+    def finish_elsewhere() -> None:
+        store.task_finish("twice", claim_one(store, "elsewhere").generation)
+
+    def free_at_once(*args: Any, **options: Any) -> Any:
+        options["delay_ms"] = 0
+        reply = store.task_release(*args, **options)
+        finish_elsewhere()
+        return reply
+
+    worker.store = cast(Store, Replaced(store, "task_release", free_at_once))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.given_back, report.failed) == (0, 1, 0)
+
+
+def test_a_worker_that_cannot_count_failures_says_so(worker: Worker, clock: SimpleNamespace) -> None:
+    change(worker, argv=["/bin/true"])
+    gone = partial(setattr, worker, "store", Away(clock, seconds=1))
+    worker.store = cast(Store, Followed(worker.store, "task_left", gone))
+
+    report = work(worker, until_empty=True)
+
+    assert report.failed is None
+    assert [warning["code"] for warning in worker.context.warnings] == ["NOT_COUNTED"]
+
+
+def test_a_store_that_is_away_at_the_start_is_waited_for(
+    worker: Worker, clock: SimpleNamespace
+) -> None:
+    store = worker.store
+    change(worker, argv=["/bin/true"])
+    replies = iter([StoreUnavailable(store="s", reason="away")])
+
+    def count_later(*args: Any) -> Any:
+        for error in replies:
+            raise error
+        return store.task_stats(*args)
+
+    worker.store = cast(Store, Replaced(store, "task_stats", count_later))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.failed) == (1, 0)
 
 
 def test_a_task_that_is_removed_meanwhile_ends_no_other(worker: Worker, clock: SimpleNamespace) -> None:

@@ -10,7 +10,7 @@ from ....kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
 from ....kit.contract.expected import EXPECTED, to_tool_error
 from ....kit.global_options import DryRunOption
 from ...connect import connect_for_command
-from ...errors import TasksFailed
+from ...errors import TasksFailed, TasksFailedElsewhere
 from ...report import WorkReport
 from ...values import check_arguments
 from ...worker import Worker, WorkOptions
@@ -39,10 +39,24 @@ def work(worker: Worker, *, until_empty: bool) -> WorkReport:
     except EXPECTED as error:
         worker.give_all_back()
         raise to_tool_error(error).with_data(worker.report(left=None)) from error
-    report = worker.report(left=0)
-    if worker.last_tries:
-        failed_tasks = sorted(worker.last_tries)
-        raise TasksFailed(count=len(failed_tasks), failed=failed_tasks, data=report)
+    failed = worker.find_failed_tasks()
+    if failed is None:
+        worker.context.warn(
+            "NOT_COUNTED",
+            "The store is unreachable. So it is unknown whether tasks have failed.",
+        )
+        return worker.report(left=0)
+    report = worker.report(left=0, failed=failed.count)
+    elsewhere = failed.count - len(failed.own)
+    if elsewhere > 0:
+        raise TasksFailedElsewhere(
+            count=failed.count,
+            elsewhere=elsewhere,
+            failed=failed.own,
+            data=report,
+        )
+    if failed.count > 0:
+        raise TasksFailed(count=failed.count, failed=failed.own, data=report)
     return report
 
 
@@ -50,6 +64,9 @@ def _work_on(worker: Worker, *, until_empty: bool) -> None:
     """Take turns. Return when no tasks are left if `until_empty`, and never otherwise."""
     has_said_that_it_waits = False
     while True:
+        if until_empty and not worker.has_counted_failures():
+            worker.wait()
+            continue
         worker.turn()
         if worker.is_idle:
             if until_empty:
