@@ -185,6 +185,10 @@ end
 
 -- Return the ids of up to `count` tasks that can be claimed, the oldest first.
 local function find_claimable(queue, count)
+  if count == 0 then
+    -- ZRANGE would understand the index -1 as the last one.
+    return {}
+  end
   local ids = redis.call('ZRANGE', key('free', queue), 0, count - 1)
   if not is_forecast then
     return ids
@@ -485,7 +489,7 @@ local function note_failure(task, exit_code, tail)
   write('HSET', key('task', task.id), 'exits', table.concat(codes, ' ', first), 'tail', tail)
 end
 
-function verbs.task_release(id, generation, delay, exit_code, tail)
+function verbs.task_release(id, generation, delay, exit_code, tail, unused)
   local task = load_claim(id, generation)
   if task.status == 'done' then
     refuse_claim(task, generation)
@@ -497,7 +501,8 @@ function verbs.task_release(id, generation, delay, exit_code, tail)
     note_failure(task, exit_code, tail)
   end
   dequeue(task)
-  if task.is_last_attempt then
+  local is_unused = unused == '1'
+  if task.is_last_attempt and not is_unused then
     write('HSET', key('task', id), 'status', 'failed', 'by', '', 'at', '', 'due', '',
       'ended', as_text(now))
     show_as(task, 'failed')
@@ -505,8 +510,9 @@ function verbs.task_release(id, generation, delay, exit_code, tail)
   end
   show_as(task, 'free')
   local due = now + tonumber(delay)
+  local attempts = is_unused and as_text(task.attempts - 1) or task.attempts
   write('HSET', key('task', id), 'status', 'free', 'by', '', 'at', '',
-    'due', due > now and as_text(due) or '', 'ended', '')
+    'due', due > now and as_text(due) or '', 'ended', '', 'attempts', attempts)
   enqueue(task.queue, id, task.position, due)
   return 'updated'
 end

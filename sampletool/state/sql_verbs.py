@@ -499,17 +499,24 @@ def task_release(
     delay_ms: int,
     exit_code: str | None,
     tail: str | None,
+    is_unused: int,
 ) -> str:
     """See Store.task_release."""
     if exit_code is not None:
         _note_failure(db, Fence(task, generation), exit_code, tail)
     due_at = _due_after_delay(db, delay_ms)
-    changes = f"""
-        claimed_by = NULL, claimed_at = NULL,
-        status = CASE WHEN {_IS_LAST_ATTEMPT} THEN 'failed' ELSE 'free' END,
-        ended_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN {db.now} END,
-        due_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN NULL ELSE {due_at} END
-    """
+    if is_unused:
+        changes = f"""
+            claimed_by = NULL, claimed_at = NULL, attempts = attempts - 1,
+            status = 'free', ended_at = NULL, due_at = {due_at}
+        """
+    else:
+        changes = f"""
+            claimed_by = NULL, claimed_at = NULL,
+            status = CASE WHEN {_IS_LAST_ATTEMPT} THEN 'failed' ELSE 'free' END,
+            ended_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN {db.now} END,
+            due_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN NULL ELSE {due_at} END
+        """
     if _end_claim(db, Fence(task, generation), changes, delay=delay_ms):
         return "updated"
     _require_ended(db, Fence(task, generation), "free", "failed")

@@ -274,7 +274,8 @@ class Store(ABC):
 
         A worker that does not know whether its claim has succeeded sends the same `request_id`
         again, and says that it is a repetition. It gets the tasks that the first request has
-        claimed, if it still holds them. This costs less than an idempotency key.
+        claimed, if it still holds them. This costs less than an idempotency key. With a `count` of
+        0, a repetition claims no other tasks.
 
         `place` says where the commands of the worker run. The result contains the places of earlier
         claims of the same tasks: commands of workers that were killed may still run there.
@@ -331,10 +332,12 @@ class Store(ABC):
         *,
         delay_ms: int = 0,
         failure: FailedRun | None = None,
+        is_unused: bool = False,
     ) -> Effect:
         """Give a task back, so that any worker can claim it after the delay.
 
-        `failure` is how the attempt failed, for `task_show`.
+        `failure` is how the attempt failed, for `task_show`. If this was the last attempt, the task
+        fails. But an attempt that `is_unused` does not count: nothing was executed for the claim.
 
         This ends the claim. Releasing the same claim twice is `unchanged`. Raise LeaseLost if the
         claim is not current.
@@ -351,6 +354,7 @@ class Store(ABC):
             "delay": delay_ms,
             "exit_code": exit_code,
             "value": tail,
+            "unused": int(is_unused),
         }
         effect: Effect = self._write("task_release", arguments).data
         return effect

@@ -12,7 +12,11 @@ also runs while the machine is suspended, because leases expire then, too. What 
 still writes is refused by the store, if it writes with its fence.
 
 **A lost reply loses no task.** Each claim has a random id. If its reply is lost, the worker sends
-the same claim again, and gets the tasks that it has claimed already.
+the same claim again, and gets the tasks that it has claimed already. A worker that is interrupted
+meanwhile gives them back.
+
+**An attempt counts only if its command was started.** Otherwise, a task with one attempt could fail
+without having run.
 """
 
 import os
@@ -21,8 +25,8 @@ import secrets
 import shutil
 import signal
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -84,6 +88,7 @@ class _RunningCommand:
     """On the clock of `boot_seconds`."""
 
     is_asked_to_exit: bool = False
+    has_started: bool = False
 
     @property
     def claim(self) -> Fence:
@@ -164,6 +169,9 @@ class Worker:
         self.ended: list[_EndedCommand] = []
         """The commands whose end is not reported to the store yet."""
 
+        self.unused: list[Fence] = []
+        """The claims whose commands were not started in time. They are to be given back."""
+
         self.unfinished: set[str] = set()
         """The tasks that this worker has claimed and not finished. Some of them may have failed.
 
@@ -203,7 +211,7 @@ class Worker:
     @property
     def is_idle(self) -> bool:
         """Whether no command runs, and everything is reported."""
-        return not self.running and not self.ended
+        return not self.running and not self.ended and not self.unused
 
     def turn(self) -> None:
         """Report what has ended, start commands for new tasks, and renew leases.
@@ -212,6 +220,9 @@ class Worker:
         be claimed again, although its command has succeeded.
         """
         self._end_commands_in_time()
+        if self.unused:
+            with self.tolerate_outage():
+                self._release_unused()
         if self._pending_claim is not None:
             # First learn which tasks it has got. They may be running out of time.
             with self.tolerate_outage():
@@ -303,15 +314,32 @@ class Worker:
                 self.children.send_signal(command.name, signal.SIGKILL)
 
     def give_all_back(self) -> None:
-        """Report everything to the store on the way out, so that nobody waits for our leases."""
+        """Report everything to the store on the way out, so that nobody waits for our leases.
+
+        Afterwards, `is_settled` says whether that was possible.
+        """
         self.store = connect_for_cleanup(self.context, self.options.store_url)
+        with self._notice_failure("the last claim"):
+            self._give_pending_claim_back()
         for ended in list(self.ended):
             with self._notice_failure(ended.command.task.id):
                 self._report(ended, may_claim=False)
         for command in list(self.running.values()):
             with self._notice_failure(command.task.id):
-                self.store.task_release(command.task.id, command.task.generation)
+                self.store.task_release(
+                    command.task.id,
+                    command.task.generation,
+                    is_unused=not command.has_started,
+                )
+                del self.running[command.name]
                 self.given_back += 1
+        with self._notice_failure("unused claims"):
+            self._release_unused()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the store knows about everything, and this worker knows what the store did."""
+        return self.is_idle and self._pending_claim is None
 
     def report(self, left: int | None, failed: int | None = None) -> WorkReport:
         """Return what this worker did. `left` and `failed` are None if they were not counted."""
@@ -393,6 +421,32 @@ class Worker:
             place=self._place.to_text(),
         )
 
+    def _give_pending_claim_back(self) -> None:
+        """Find out what the claim without a reply has claimed, and note that it is unused.
+
+        Do not wait for the reply: repeat the claim, so that it claims nothing new.
+        """
+        if self._pending_claim is None:
+            return
+        request = replace(self._pending_claim, count=0)
+        try:
+            claim = self._claim(request, is_repetition=True)
+        except (LeaseLost, TaskNotFound):
+            claim = None
+        self._pending_claim = None
+        if request.finishing is not None:
+            self._settle(request.finishing, is_lost=claim is None)
+        if claim is not None:
+            self.unused += [Fence(task.id, task.generation) for task in claim.tasks]
+
+    def _release_unused(self) -> None:
+        """Give the tasks back whose commands were not started. The attempts do not count."""
+        for claim in list(self.unused):
+            with suppress(LeaseLost, TaskNotFound):
+                self.store.task_release(claim.task, claim.generation, is_unused=True)
+                self.given_back += 1
+            self.unused.remove(claim)
+
     def _start_all(self, request: _ClaimRequest, claim: Claim) -> None:
         """Start a command for each of the tasks that the request has claimed."""
         # Add them all before the first one is started. If a signal arrives in between, they are all
@@ -439,6 +493,7 @@ class Worker:
             )
             self.ended.append(_EndedCommand(command, failure))
         else:
+            command.has_started = True
             self.context.progress(f"{task.id}: started, attempt {task.attempts}")
 
     def _environment(self, command: _RunningCommand) -> dict[str, str]:
@@ -509,6 +564,10 @@ class Worker:
     def _lose(self, command: _RunningCommand) -> None:
         """Kill a command whose lease cannot be kept."""
         del self.running[command.name]
+        if not command.has_started:
+            self.unused.append(command.claim)
+            self._notice_task(command.task.id, "the lease is nearly over, so the task is given back")
+            return
         self.children.send_signal(command.name, signal.SIGKILL)
         self.lost += 1
         command.body_file.unlink(missing_ok=True)

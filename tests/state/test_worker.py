@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from math import inf
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.clock import boot_seconds
+from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import connect
 from sampletool.state import worker as worker_module
@@ -34,6 +36,7 @@ from sampletool.state.errors import (
 from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker, WorkOptions
+from tests.state.conftest import ThroughProxy
 from tests.state.support.claims import claim_one
 from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
@@ -509,6 +512,153 @@ def test_a_claim_whose_reply_is_lost_is_repeated_and_its_task_runs_although_it_w
 
     assert (report.finished, report.lost, report.left) == (1, 0, 0)
     assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)]
+
+
+class InterruptedInFlight:
+    """A store that obeys one verb. A signal ends the wait for the reply, which never arrives."""
+
+    def __init__(self, store: Store, verb: str) -> None:
+        self._store = store
+        self._verb = verb
+
+    def __getattr__(self, verb: str) -> Any:
+        def ask(*args: Any, **options: Any) -> Any:
+            reply = getattr(self._store, verb)(*args, **options)
+            if verb == self._verb:
+                raise Interrupted(signal.SIGINT, uncertain_change="task claim work in s")
+            return reply
+
+        return ask
+
+
+def test_a_claim_in_flight_when_a_signal_arrives_is_given_back_and_does_not_count(
+    worker: Worker,
+) -> None:
+    """Naive: the task fails when its lease expires, although it was to be tried once."""
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b")])
+    change(worker, max_attempts=1)
+    worker.store = cast(Store, InterruptedInFlight(store, "task_claim"))
+
+    with pytest.raises(ToolError) as interrupted:
+        work(worker, until_empty=True)
+
+    assert interrupted.value.code == "INTERRUPTED"
+    # Nothing is unknown any more.
+    assert "outcome" not in interrupted.value.context
+    assert interrupted.value.data.given_back == 1
+    found = store.task_list("work", None, 0, 9)
+    assert [(task.status, task.attempts) for task in found] == [("free", 0), ("free", 0)]
+
+
+def test_a_claim_in_flight_that_finishes_a_task_counts_it_as_finished(worker: Worker) -> None:
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b")])
+    change(worker, argv=["/bin/true"], max_attempts=1)
+
+    def interrupt_next() -> None:
+        worker.store = cast(Store, InterruptedInFlight(store, "task_claim"))
+
+    worker.store = cast(Store, Followed(store, "task_claim", interrupt_next))
+
+    with pytest.raises(ToolError) as interrupted:
+        work(worker, until_empty=True)
+
+    assert (interrupted.value.data.finished, interrupted.value.data.given_back) == (1, 1)
+    found = store.task_list("work", None, 0, 9)
+    assert [(task.status, task.attempts) for task in found] == [("done", 1), ("free", 0)]
+
+
+def test_the_outcome_stays_unknown_if_the_store_cannot_be_asked_again(
+    worker: Worker,
+    clock: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away = Away(clock, seconds=0)
+    monkeypatch.setattr(worker_module, "connect_for_cleanup", lambda _context, _url: away)
+    worker.store = cast(Store, InterruptedInFlight(worker.store, "task_claim"))
+
+    with pytest.raises(ToolError) as interrupted:
+        work(worker, until_empty=True)
+
+    assert interrupted.value.context["outcome"] == "unknown"
+
+
+def test_a_signal_while_the_reply_of_a_server_is_missing_leaves_the_task_free(
+    worker: Worker,
+    through_proxy: ThroughProxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The whole path: a server that has obeyed, a reply that never arrives, and Ctrl-C."""
+    policy = replace(make_policy(patience=600), signals=worker.context.signals)
+    behind_proxy, direct, proxy = through_proxy("swallow", "task_claim", policy=policy)
+    direct.task_add("work", [NewTask("x", "a")])
+    change(worker, max_attempts=1)
+    worker.store = behind_proxy
+    monkeypatch.setattr(worker_module, "connect_for_cleanup", lambda _context, _url: direct)
+
+    def interrupt() -> None:
+        wait_until(lambda: direct.task_show("a").task.status == "claimed")
+        worker.context.signals.receive(signal.SIGINT)
+
+    thread = Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(ToolError) as interrupted:
+        work(worker, until_empty=False)
+    thread.join()
+
+    assert proxy.struck.is_set()
+    assert interrupted.value.code == "INTERRUPTED"
+    assert interrupted.value.data.given_back == 1
+    task = direct.task_show("a").task
+    assert (task.status, task.attempts) == ("free", 0)
+
+
+def test_a_task_that_a_signal_keeps_from_being_started_has_not_used_its_attempt(
+    worker: Worker,
+) -> None:
+    change(worker, max_attempts=1)
+    store = worker.store
+    stop = partial(worker.context.signals.receive, signal.SIGTERM)
+    worker.store = cast(Store, Followed(store, "task_claim", stop))
+
+    with pytest.raises(ToolError):
+        work(worker, until_empty=False)
+
+    (task,) = store.task_list("work", None, 0, 9)
+    assert (task.status, task.attempts) == ("free", 0)
+
+
+def test_a_task_whose_command_was_interrupted_has_used_its_attempt(worker: Worker) -> None:
+    """Half of it may have happened."""
+    change(worker, max_attempts=1)
+    store = worker.store
+    with worker.children:
+        worker.turn()
+
+    worker.give_all_back()
+
+    (task,) = store.task_list("work", None, 0, 9)
+    assert (task.status, task.attempts) == ("failed", 1)
+
+
+def test_a_task_that_is_claimed_too_late_to_be_started_is_given_back(
+    worker: Worker,
+    clock: SimpleNamespace,
+) -> None:
+    """Its reply was missing for so long that the lease is nearly over."""
+    change(worker, argv=["/bin/true"], max_attempts=1)
+    store = worker.store
+
+    def wait_long() -> None:
+        clock.now += 55
+
+    worker.store = cast(Store, Followed(store, "task_claim", once(wait_long)))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.given_back, report.lost) == (1, 1, 0)
+    assert store.task_show("a").task.attempts == 1
 
 
 def test_a_reply_that_finishes_and_claims_is_lost_and_both_count_once(worker: Worker) -> None:
