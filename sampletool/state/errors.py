@@ -242,7 +242,9 @@ class TasksFailed(ToolError):
 class TasksFailedElsewhere(TasksFailed):
     """Some tasks have used up their attempts, and others had claimed some of these."""
 
-    sentence = "{count} tasks failed and are not tried again. Others had claimed {elsewhere} of them."
+    sentence = (
+        "{count} tasks failed and are not tried again. Others had claimed {elsewhere} of them."
+    )  # fmt: skip
 
 
 ERRORS_OF_READS = (

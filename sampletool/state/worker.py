@@ -566,7 +566,7 @@ class Worker:
         del self.running[command.name]
         if not command.has_started:
             self.unused.append(command.claim)
-            self._notice_task(command.task.id, "the lease is nearly over, so the task is given back")
+            self._notice_task(command.task.id, "the lease is nearly over. The task is given back")
             return
         self.children.send_signal(command.name, signal.SIGKILL)
         self.lost += 1
