@@ -199,7 +199,9 @@ class Worker:
         # Shared by all workers of this user. The commands inherit it, and so they can be found
         # after their worker was killed.
         lock_path = private_directory(state_directory()) / LOCK_NAME
-        hold = context.exit_stack.enter_context(context.hold(lock_path, "workers", "shared", DEFAULT_WAIT_SECONDS))
+        hold = context.exit_stack.enter_context(
+            context.hold(lock_path, "workers", "shared", DEFAULT_WAIT_SECONDS)
+        )
         self._place = WorkerPlace.of_this_machine(lock_path)
         self.children = Children(context.signals, hold.descriptors)
         self.store = connect_for_command(
