@@ -688,18 +688,21 @@ def task_list(
             """,
             **values,
         )
-    # The column says `claimed` until a claim notices that a lease has expired. So look at all tasks
-    # with the wanted status, and at the claimed ones, which are few. An index finds both.
     of_status = " AND ".join(["status = :status", *conditions])
-    claimed = " AND ".join(["status = 'claimed'", "status <> :status", *conditions])
+    tasks_of_status = f"""
+        SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
+        WHERE {of_status} AND (status <> 'claimed' OR due_at > now)
+        ORDER BY {order} LIMIT :limit
+    """
+    if status not in ("expired", "failed"):
+        return db.rows(f"{_clock(db)} {tasks_of_status}", **values)
+    # The column says `claimed` until a claim notices that a lease has expired. So look at the
+    # claimed tasks, too, which are few. An index finds both.
+    claimed = " AND ".join(["status = 'claimed'", *conditions])
     return db.rows(
         f"""
         {_clock(db)} SELECT * FROM (
-            SELECT * FROM (
-                SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
-                WHERE {of_status} AND (status <> 'claimed' OR due_at > now)
-                ORDER BY {order} LIMIT :limit
-            ) AS tasks_of_status
+            SELECT * FROM ({tasks_of_status}) AS tasks_of_status
             UNION ALL
             SELECT * FROM (
                 SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
