@@ -31,14 +31,21 @@ A task that failed because its last lease expired is still named after its worke
 finished late.
 """
 
+_NOW = "(SELECT now FROM clock)"
+"""The time in a statement that begins with `_with_clock`.
+
+Not a join with `clock`: SQLite does not see that it has one row, and would sort all tasks, instead
+of reading the first ones of an index.
+"""
+
 _CURRENT_STATUS = f"""
     CASE
-        WHEN status <> 'claimed' OR due_at > now THEN status
+        WHEN status <> 'claimed' OR due_at > {_NOW} THEN status
         WHEN {_IS_LAST_ATTEMPT} THEN 'failed'
         ELSE 'expired'
     END
 """
-"""The status of a task at the time `now`. The column does not change when a lease expires."""
+"""The status of a task at the time `_NOW`. The column does not change when a lease expires."""
 
 _FREED_AT_ONCE = 500
 """How many expired leases one claim processes. More would make one claim slow."""
@@ -295,7 +302,7 @@ def _lock_value(db: Session, key: str, if_version: int | None) -> _VersionNow:
     db.lock_name(f"state {key}")
     ((stored_version, expires_at, now),) = db.rows(
         f"""
-        {_clock(db)} SELECT coalesce(version, 0), expires_at, now
+        {_with_clock(db)} SELECT coalesce(version, 0), expires_at, now
         FROM clock LEFT JOIN tool_state ON key = :key
         """,
         key=key,
@@ -619,10 +626,10 @@ def task_clean(
     """See Store.task_clean."""
     page = db.rows(
         f"""
-        {_clock(db)} SELECT
+        {_with_clock(db)} SELECT
             position, id, {_CURRENT_STATUS},
-            coalesce(ended_at, due_at, claimed_at, 0) <= now - :older
-        FROM tool_tasks, clock WHERE position > :after ORDER BY position LIMIT :limit
+            coalesce(ended_at, due_at, claimed_at, 0) <= {_NOW} - :older
+        FROM tool_tasks WHERE position > :after ORDER BY position LIMIT :limit
         """,
         older=older_ms,
         after=after,
@@ -648,10 +655,10 @@ def task_left(db: Session, queue: str, limit: int) -> int:
     """See Store.task_left."""
     ((count,),) = db.rows(
         f"""
-        {_clock(db)} SELECT count(*) FROM (
-            SELECT 1 AS one FROM tool_tasks, clock
+        {_with_clock(db)} SELECT count(*) FROM (
+            SELECT 1 AS one FROM tool_tasks
             WHERE queue = :queue AND due_at IS NOT NULL AND NOT (
-                due_at BETWEEN 1 AND now AND status = 'claimed' AND {_IS_LAST_ATTEMPT}
+                due_at BETWEEN 1 AND {_NOW} AND status = 'claimed' AND {_IS_LAST_ATTEMPT}
             )
             LIMIT :limit
         ) AS open_tasks
@@ -683,30 +690,30 @@ def task_list(
         where = " AND ".join(["1 = 1", *conditions])
         return db.rows(
             f"""
-            {_clock(db)} SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
+            {_with_clock(db)} SELECT {_TASK_COLUMNS} FROM tool_tasks
             WHERE {where} ORDER BY {order} LIMIT :limit
             """,
             **values,
         )
     of_status = " AND ".join(["status = :status", *conditions])
     tasks_of_status = f"""
-        SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
-        WHERE {of_status} AND (status <> 'claimed' OR due_at > now)
+        SELECT {_TASK_COLUMNS} FROM tool_tasks
+        WHERE {of_status} AND (status <> 'claimed' OR due_at > {_NOW})
         ORDER BY {order} LIMIT :limit
     """
     if status not in ("expired", "failed"):
-        return db.rows(f"{_clock(db)} {tasks_of_status}", **values)
+        return db.rows(f"{_with_clock(db)} {tasks_of_status}", **values)
     # The column says `claimed` until a claim notices that a lease has expired. So look at the
     # claimed tasks, too, which are few. An index finds both.
     claimed = " AND ".join(["status = 'claimed'", *conditions])
     return db.rows(
         f"""
-        {_clock(db)} SELECT * FROM (
+        {_with_clock(db)} SELECT * FROM (
             SELECT * FROM ({tasks_of_status}) AS tasks_of_status
             UNION ALL
             SELECT * FROM (
-                SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
-                WHERE {claimed} AND due_at <= now AND {_CURRENT_STATUS} = :status
+                SELECT {_TASK_COLUMNS} FROM tool_tasks
+                WHERE {claimed} AND due_at <= {_NOW} AND {_CURRENT_STATUS} = :status
                 ORDER BY {order} LIMIT :limit
             ) AS tasks_of_expired_claims
         ) AS tasks
@@ -720,10 +727,10 @@ def task_show(db: Session, task: str) -> tuple[Any, ...]:
     """See Store.task_show."""
     found = db.rows(
         f"""
-        {_clock(db)} SELECT
+        {_with_clock(db)} SELECT
             {_TASK_COLUMNS}, coalesce(own_max_attempts, max_attempts), result, exit_codes,
             failure_tail
-        FROM tool_tasks, clock WHERE id = :id
+        FROM tool_tasks WHERE id = :id
         """,
         id=task,
     )
@@ -745,8 +752,8 @@ def task_stats(db: Session, queue: str | None) -> list[tuple[str, str, int]]:
     # Claimed tasks whose lease has expired are counted as `claimed` there.
     expired = db.rows(
         f"""
-        {_clock(db)} SELECT queue, {_CURRENT_STATUS} AS current_status, count(*)
-        FROM tool_tasks, clock WHERE {where} AND status = 'claimed' AND due_at <= now
+        {_with_clock(db)} SELECT queue, {_CURRENT_STATUS} AS current_status, count(*)
+        FROM tool_tasks WHERE {where} AND status = 'claimed' AND due_at <= {_NOW}
         GROUP BY queue, current_status
         """,
         queue=queue,
@@ -791,8 +798,8 @@ def lock_task(db: Session, task: str) -> LockedTask:
         db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.for_update}", id=task)
     found = db.rows(
         f"""
-        {_clock(db)} SELECT generation, {_HOLDS_CLAIM}, {_CURRENT_STATUS}, now
-        FROM tool_tasks, clock WHERE id = :id
+        {_with_clock(db)} SELECT generation, {_HOLDS_CLAIM}, {_CURRENT_STATUS}, {_NOW}
+        FROM tool_tasks WHERE id = :id
         """,
         id=task,
     )
@@ -841,6 +848,6 @@ def _due_after_delay(db: Session, delay_ms: int) -> str:
     return f"{db.now} + CAST(:delay AS bigint)" if delay_ms else "0"
 
 
-def _clock(db: Session) -> str:
-    """Return the start of a statement in which `now` is the same moment everywhere."""
+def _with_clock(db: Session) -> str:
+    """Return the start of a statement in which `_NOW` is the same moment everywhere."""
     return f"WITH clock AS (SELECT {db.now} AS now)"
