@@ -713,7 +713,7 @@ def task_list(
             UNION ALL
             SELECT * FROM (
                 SELECT {_TASK_COLUMNS} FROM tool_tasks
-                WHERE {claimed} AND due_at <= {_NOW} AND {_CURRENT_STATUS} = :status
+                WHERE {claimed} AND due_at BETWEEN 1 AND {_NOW} AND {_CURRENT_STATUS} = :status
                 ORDER BY {order} LIMIT :limit
             ) AS tasks_of_expired_claims
         ) AS tasks

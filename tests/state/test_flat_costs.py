@@ -20,6 +20,7 @@ from sampletool.state.sql_verbs import Session
 from sampletool.state.sqlite import SqliteStore
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG
+from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 
@@ -170,10 +171,11 @@ def test_every_statement_finds_its_tasks_by_an_index_among_10_000(
             if "Seq Scan on tool_tasks" in plan or "SCAN tool_tasks" in plan:
                 scans[name, statement] = plan
             # Sorting means that all rows of an index range are read, not only the first ones. Only
-            # a statement that puts two pages together sorts these.
+            # a statement that puts two pages together sorts these, and may sort the claims that
+            # have expired, which are few.
             sort_count = plan.count("Sort Key") + plan.count("TEMP B-TREE")
-            page_count = 2 * statement.count("UNION ALL")
-            if sort_count > page_count:
+            allowed_count = 3 * statement.count("UNION ALL")
+            if sort_count > allowed_count:
                 scans[name, statement] = plan
 
     # A list of everything follows the primary key: that is a scan of the table in its own order.
@@ -204,11 +206,12 @@ COMMANDS = {
 
 @pytest.mark.parametrize("size", SIZES)
 def test_redis_executes_as_many_commands_however_many_tasks_there_are(
-    make_backend: MakeBackend,
+    private_server: Callable[[str], Server],
     size: int,
 ) -> None:
-    with closing(make_backend("valkey").open()) as store:
-        assert isinstance(store, RedisStore)
+    # The server counts the commands of all clients.
+    url = private_server("valkey").url
+    with closing(RedisStore(url, make_policy())) as store:
         fill(store, size)
         store.task_claim("work", "ann", lease_ms=0, count=20, max_attempts=1)
         store.task_claim("work", "ann", lease_ms=LONG, count=0)
