@@ -239,6 +239,14 @@ class TasksFailed(ToolError):
     advice = "To list them, run `{PROGRAM} task list --status failed`."
 
 
+class TasksFailedElsewhere(TasksFailed):
+    """Some tasks have used up their attempts, and others had claimed some of these."""
+
+    sentence = (
+        "{count} tasks failed and are not tried again. Others had claimed {elsewhere} of them."
+    )  # fmt: skip
+
+
 ERRORS_OF_READS = (
     StateTooNew,
     StoreUnsafe,

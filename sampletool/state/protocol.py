@@ -135,6 +135,8 @@ class Claim(NamedTuple):
 
     tasks: list[Claimed]
     replayed: bool = False
+    earlier_places: frozenset[str] = frozenset()
+    """Where commands for these tasks may still run, because their worker was killed."""
 
 
 Status = Literal["free", "claimed", "expired", "done", "failed", "cancelled"]

@@ -86,8 +86,7 @@ end
 -- has expired, and its status at this moment.
 local function load(id)
   local names = {'queue', 'body', 'status', 'generation', 'attempts', 'max', 'by', 'at', 'due',
-    'position', 'ended', 'request', 'own_max', 'result', 'exits', 'tail',
-    'shown'}
+    'position', 'ended', 'request', 'own_max', 'result', 'exits', 'tail', 'shown', 'place'}
   local values = redis.call('HMGET', key('task', id), unpack(names))
   if not values[1] then
     refuse('TASK_NOT_FOUND', id)
@@ -130,21 +129,25 @@ local function load_finishable(id, generation)
   return task
 end
 
--- List a task under this status. It stays `claimed` there until a claim notices that its lease has
--- expired.
-local function show_as(task, status)
-  if task.shown == status then
-    return
-  end
+-- Remove a task from the list of its status.
+local function unlist(task)
   if task.shown ~= '' then
     write('ZREM', key('status', task.shown), task.id)
     write('ZREM', key('status', task.shown, task.queue), task.id)
   end
-  if status ~= '' then
+end
+
+-- List a task under this status, and change these fields of the task: name, value, name, value …
+-- One command changes them all: each command of a call is written to the append-only file.
+--
+-- A task is listed as `claimed` until a claim notices that its lease has expired.
+local function show_as(task, status, ...)
+  if task.shown ~= status then
+    unlist(task)
     write('ZADD', key('status', status), task.position, task.id)
     write('ZADD', key('status', status, task.queue), task.position, task.id)
-    write('HSET', key('task', task.id), 'shown', status)
   end
+  write('HSET', key('task', task.id), 'shown', status, ...)
   task.shown = status
 end
 
@@ -157,11 +160,13 @@ local function enqueue(queue, id, position, due)
   end
 end
 
--- Remove a task from the sets of its queue: its claim has ended. After its lease has expired, it may
--- be in `free` already.
+-- Remove a task from the set of its queue that has it. After its lease has expired, that may be
+-- `free` already.
 local function dequeue(task)
-  for _, set in ipairs({'free', 'expired', 'leased'}) do
-    write('ZREM', key(set, task.queue), task.id)
+  for _, set in ipairs({'leased', 'free', 'later', 'expired'}) do
+    if write('ZREM', key(set, task.queue), task.id) == 1 then
+      return
+    end
   end
 end
 
@@ -176,7 +181,9 @@ local function free_due(queue)
     for _, id in ipairs(find_due(queue, set)) do
       local task = load(id)
       write('ZREM', key(set, queue), id)
-      show_as(task, task.current_status)
+      if task.shown ~= task.current_status then
+        show_as(task, task.current_status)
+      end
       if task.current_status ~= 'failed' then
         write('ZADD', key('free', queue), task.position, id)
       end
@@ -186,6 +193,10 @@ end
 
 -- Return the ids of up to `count` tasks that can be claimed, the oldest first.
 local function find_claimable(queue, count)
+  if count == 0 then
+    -- ZRANGE would understand the index -1 as the last one.
+    return {}
+  end
   local ids = redis.call('ZRANGE', key('free', queue), 0, count - 1)
   if not is_forecast then
     return ids
@@ -410,15 +421,15 @@ local function find_claimed(queue, request)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('leased', queue), now + 1, '+inf')) do
     local task = load(id)
     if task.request == request then
-      rows[#rows + 1] = {id, task.generation, task.body, task.attempts, task.due}
+      rows[#rows + 1] = {id, task.generation, task.body, task.attempts, task.due, ''}
     end
   end
   return rows
 end
 
 -- The arguments after these are task, generation, task, generation …: the claims to finish.
-function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is_repeated)
-  local first_claim = FIRST + 7
+function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is_repeated, place)
+  local first_claim = FIRST + 8
   for index = first_claim, #ARGV, 2 do
     load_finishable(ARGV[index], ARGV[index + 1])
   end
@@ -439,13 +450,12 @@ function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is
     local generation = as_text(task.generation + 1)
     local attempts = as_text(task.attempts + 1)
     local max = task.own_max ~= '' and task.own_max or max_attempts
-    write('HSET', key('task', id), 'status', 'claimed', 'generation', generation,
+    show_as(task, 'claimed', 'status', 'claimed', 'generation', generation,
       'attempts', attempts, 'max', max, 'by', worker, 'at', as_text(now), 'due', ends,
-      'request', request)
+      'request', request, 'place', place ~= '' and place or task.place)
     write('ZREM', key('free', queue), id)
     write('ZADD', key('leased', queue), ends, id)
-    show_as(task, 'claimed')
-    rows[#rows + 1] = {id, generation, task.body, attempts, ends}
+    rows[#rows + 1] = {id, generation, task.body, attempts, ends, task.place}
   end
   return rows
 end
@@ -469,9 +479,7 @@ function verbs.task_finish(id, generation, result)
   if task.status == 'done' then
     return 'unchanged'
   end
-  write('HSET', key('task', id), 'status', 'done', 'due', '', 'ended', as_text(now),
-    'result', result)
-  show_as(task, 'done')
+  show_as(task, 'done', 'status', 'done', 'due', '', 'ended', as_text(now), 'result', result)
   dequeue(task)
   return 'updated'
 end
@@ -486,7 +494,7 @@ local function note_failure(task, exit_code, tail)
   write('HSET', key('task', task.id), 'exits', table.concat(codes, ' ', first), 'tail', tail)
 end
 
-function verbs.task_release(id, generation, delay, exit_code, tail)
+function verbs.task_release(id, generation, delay, exit_code, tail, unused)
   local task = load_claim(id, generation)
   if task.status == 'done' then
     refuse_claim(task, generation)
@@ -498,16 +506,16 @@ function verbs.task_release(id, generation, delay, exit_code, tail)
     note_failure(task, exit_code, tail)
   end
   dequeue(task)
-  if task.is_last_attempt then
-    write('HSET', key('task', id), 'status', 'failed', 'by', '', 'at', '', 'due', '',
+  local is_unused = unused == '1'
+  if task.is_last_attempt and not is_unused then
+    show_as(task, 'failed', 'status', 'failed', 'by', '', 'at', '', 'due', '',
       'ended', as_text(now))
-    show_as(task, 'failed')
     return 'updated'
   end
-  show_as(task, 'free')
   local due = now + tonumber(delay)
-  write('HSET', key('task', id), 'status', 'free', 'by', '', 'at', '',
-    'due', due > now and as_text(due) or '', 'ended', '')
+  local attempts = is_unused and as_text(task.attempts - 1) or task.attempts
+  show_as(task, 'free', 'status', 'free', 'by', '', 'at', '',
+    'due', due > now and as_text(due) or '', 'ended', '', 'attempts', attempts)
   enqueue(task.queue, id, task.position, due)
   return 'updated'
 end
@@ -518,13 +526,27 @@ local function to_row(task)
     task.at, task.due, task.position, task.body}
 end
 
--- Return up to MAX_LOOKED_AT ids that follow a position in a set.
+-- Return up to MAX_LOOKED_AT tasks that follow a position in a set: their ids and positions.
 local function find_after(set, after, newest)
+  local command, from, to = 'ZRANGEBYSCORE', '(' .. after, '+inf'
   if newest == '1' then
-    local from = after == '0' and '+inf' or '(' .. after
-    return redis.call('ZREVRANGEBYSCORE', set, from, '-inf', 'LIMIT', 0, MAX_LOOKED_AT)
+    command, from, to = 'ZREVRANGEBYSCORE', after == '0' and '+inf' or '(' .. after, '-inf'
   end
-  return redis.call('ZRANGEBYSCORE', set, '(' .. after, '+inf', 'LIMIT', 0, MAX_LOOKED_AT)
+  local flat = redis.call(command, set, from, to, 'WITHSCORES', 'LIMIT', 0, MAX_LOOKED_AT)
+  local found = {}
+  for index = 1, #flat, 2 do
+    found[#found + 1] = {id = flat[index], position = tonumber(flat[index + 1])}
+  end
+  return found
+end
+
+-- Return the ids of what `find_after` has found.
+local function ids_of(found)
+  local ids = {}
+  for index, one in ipairs(found) do
+    ids[index] = one.id
+  end
+  return ids
 end
 
 -- Return the ids that may have a status, sorted by position, and where to continue after them (empty
@@ -550,15 +572,14 @@ local function find_of_status(queue, status, after, newest)
     if queue ~= '' then
       set = key('status', name, queue)
     end
-    local ids = find_after(set, after, newest)
-    local position = nil
-    for _, id in ipairs(ids) do
-      position = tonumber(redis.call('ZSCORE', set, id))
-      found[#found + 1] = {id = id, position = position}
+    local listed = find_after(set, after, newest)
+    for _, one in ipairs(listed) do
+      found[#found + 1] = one
     end
     -- There may be more in this set. What follows its last one in another set has to wait.
-    if #ids == MAX_LOOKED_AT and (not end_of_page or is_before(position, end_of_page)) then
-      end_of_page = position
+    local last = listed[MAX_LOOKED_AT]
+    if last and (not end_of_page or is_before(last.position, end_of_page)) then
+      end_of_page = last.position
     end
   end
   table.sort(found, function(one, other) return is_before(one.position, other.position) end)
@@ -586,7 +607,7 @@ function verbs.task_list(queue, status, after, limit, newest)
     if queue ~= '' then
       all = key('tasks', queue)
     end
-    ids = find_after(all, after, newest)
+    ids = ids_of(find_after(all, after, newest))
   end
   return page(ids, limit, function(id)
     local task = load(id)
@@ -631,14 +652,14 @@ function verbs.migrate()
     return 'done'
   end
   reached = reached or '0'
-  local ids = find_after(key('tasks'), reached, '0')
-  for _, id in ipairs(ids) do
-    local task = load(id)
+  local found = find_after(key('tasks'), reached, '0')
+  for _, one in ipairs(found) do
+    local task = load(one.id)
     show_as(task, task.current_status)
     write('SADD', key('queues'), task.queue)
     reached = task.position
   end
-  if #ids < MAX_LOOKED_AT then
+  if #found < MAX_LOOKED_AT then
     reached = 'done'
   end
   write('SET', key('migrated'), reached)
@@ -677,9 +698,8 @@ function verbs.task_retry(id)
   if task.current_status ~= 'failed' then
     refuse('TASK_NOT_FAILED', id, task.current_status)
   end
-  write('HSET', key('task', id), 'status', 'free', 'attempts', '0', 'due', '', 'by', '', 'at', '',
+  show_as(task, 'free', 'status', 'free', 'attempts', '0', 'due', '', 'by', '', 'at', '',
     'ended', '', 'generation', as_text(task.generation + 1))
-  show_as(task, 'free')
   dequeue(task)
   enqueue(task.queue, id, task.position, 0)
   return 'updated'
@@ -710,11 +730,9 @@ function verbs.task_cancel(id)
     refuse('TASK_ENDED', id, status)
   end
   -- The new generation ends the claim, if there is one.
-  write('HSET', key('task', id), 'status', 'cancelled', 'due', '', 'by', '', 'at', '',
+  show_as(task, 'cancelled', 'status', 'cancelled', 'due', '', 'by', '', 'at', '',
     'ended', as_text(now), 'generation', as_text(task.generation + 1))
-  show_as(task, 'cancelled')
   dequeue(task)
-  write('ZREM', key('later', task.queue), id)
   return 'updated'
 end
 
@@ -722,7 +740,7 @@ local function remove_task(task)
   for _, known in ipairs(redis.call('SMEMBERS', key('fenced', task.id))) do
     write('DEL', key('once', known))
   end
-  show_as(task, '')
+  unlist(task)
   write('DEL', key('task', task.id), key('fenced', task.id))
   dequeue(task)
   write('ZREM', key('tasks', task.queue), task.id)
@@ -825,8 +843,8 @@ local function call()
   if earlier ~= nil then
     return {'again', replay(earlier)}
   end
-  -- No verb has more than seven arguments of its own. Those of a list are read from ARGV.
-  local data = verbs[verb](unpack(ARGV, FIRST, math.min(#ARGV, FIRST + 6)))
+  -- No verb has more than eight arguments of its own. Those of a list are read from ARGV.
+  local data = verbs[verb](unpack(ARGV, FIRST, math.min(#ARGV, FIRST + 7)))
   remember(data)
   return {'done', data}
 end

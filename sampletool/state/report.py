@@ -39,6 +39,12 @@ class WorkReport:
     None after an interruption: an interrupted worker does not count them.
     """
 
+    failed: int | None = None
+    """The tasks of the queue that have failed since the worker started, whoever had claimed them.
+
+    Only a worker with --until-empty counts them. None if the store was unreachable then.
+    """
+
     effect: Effect = "unchanged"
     logs: str | None = None
     """The directory with the output of the commands. None if no command wrote anything."""
@@ -52,6 +58,8 @@ class WorkReport:
         ]
         if self.left is not None:
             counts.append(f"{self.left} left")
+        if self.failed:
+            counts.append(f"{self.failed} failed")
         lines = [f"{self.queue}: {', '.join(counts)}"]
         for failure in self.failures:
             lines.append(f"  {failure.id}: exit code {failure.exit_status}: {failure.tail.strip()}")

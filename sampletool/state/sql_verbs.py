@@ -31,14 +31,21 @@ A task that failed because its last lease expired is still named after its worke
 finished late.
 """
 
+_NOW = "(SELECT now FROM clock)"
+"""The time in a statement that begins with `_with_clock`.
+
+Not a join with `clock`: SQLite does not see that it has one row, and would sort all tasks, instead
+of reading the first ones of an index.
+"""
+
 _CURRENT_STATUS = f"""
     CASE
-        WHEN status <> 'claimed' OR due_at > now THEN status
+        WHEN status <> 'claimed' OR due_at > {_NOW} THEN status
         WHEN {_IS_LAST_ATTEMPT} THEN 'failed'
         ELSE 'expired'
     END
 """
-"""The status of a task at the time `now`. The column does not change when a lease expires."""
+"""The status of a task at the time `_NOW`. The column does not change when a lease expires."""
 
 _FREED_AT_ONCE = 500
 """How many expired leases one claim processes. More would make one claim slow."""
@@ -157,10 +164,12 @@ def schema_of_0_3() -> str:
     * The status of a task whose lease has expired is stored, once a claim has noticed that. So an
       index finds the tasks of each status.
     * A task has a limit of attempts of its own, a result, and what is known of failed attempts.
+    * A claim says where its worker starts commands, so that a later worker finds what is left.
     """
     return """
         ALTER TABLE tool_once ADD COLUMN generation bigint;
         ALTER TABLE tool_tasks ADD COLUMN request text;
+        ALTER TABLE tool_tasks ADD COLUMN place text;
         ALTER TABLE tool_tasks ADD COLUMN own_max_attempts bigint;
         ALTER TABLE tool_tasks ADD COLUMN result text;
         ALTER TABLE tool_tasks ADD COLUMN exit_codes text;
@@ -293,7 +302,7 @@ def _lock_value(db: Session, key: str, if_version: int | None) -> _VersionNow:
     db.lock_name(f"state {key}")
     ((stored_version, expires_at, now),) = db.rows(
         f"""
-        {_clock(db)} SELECT coalesce(version, 0), expires_at, now
+        {_with_clock(db)} SELECT coalesce(version, 0), expires_at, now
         FROM clock LEFT JOIN tool_state ON key = :key
         """,
         key=key,
@@ -385,6 +394,7 @@ def task_claim(
     max_attempts: int,
     request_id: str,
     is_repetition: int,
+    place: str | None,
     finish: list[Fence],
 ) -> list[tuple[Any, ...]]:
     """See Store.task_claim."""
@@ -397,7 +407,7 @@ def task_claim(
     _free_expired(db, queue)
     oldest = db.rows(
         f"""
-        SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease
+        SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease, place
         FROM tool_tasks WHERE queue = :queue AND due_at <= 0
         ORDER BY due_at, position LIMIT :count {db.skip_locked}
         """,
@@ -405,32 +415,32 @@ def task_claim(
         lease=lease_ms,
         count=count,
     )
-    claimed = []
-    for task_id, generation, body, attempts, expires_at in oldest:
+    for task_id, _generation, _body, _attempts, expires_at, _earlier_place in oldest:
         db.rows(
             """
             UPDATE tool_tasks SET
                 status = 'claimed', generation = generation + 1, attempts = attempts + 1,
                 max_attempts = coalesce(own_max_attempts, :max_attempts), claimed_by = :worker,
-                claimed_at = :expires_at - :lease, due_at = :expires_at, request = :request
+                claimed_at = :expires_at - :lease, due_at = :expires_at, request = :request,
+                place = coalesce(:place, place)
             WHERE id = :id
             """,
             request=request_id,
+            place=place,
             max_attempts=max_attempts,
             worker=worker,
             lease=lease_ms,
             id=task_id,
             expires_at=expires_at,
         )
-        claimed.append((task_id, generation, body, attempts, expires_at))
-    return claimed
+    return oldest
 
 
 def _find_claimed(db: Session, queue: str, request_id: str) -> list[tuple[Any, ...]]:
     """Return the tasks that this request has claimed, and that it still holds."""
     return db.rows(
         f"""
-        SELECT id, generation, body, attempts, due_at FROM tool_tasks
+        SELECT id, generation, body, attempts, due_at, NULL FROM tool_tasks
         WHERE queue = :queue AND due_at > (SELECT {db.now})
             AND status = 'claimed' AND request = :request
         ORDER BY position
@@ -496,17 +506,24 @@ def task_release(
     delay_ms: int,
     exit_code: str | None,
     tail: str | None,
+    is_unused: int,
 ) -> str:
     """See Store.task_release."""
     if exit_code is not None:
         _note_failure(db, Fence(task, generation), exit_code, tail)
     due_at = _due_after_delay(db, delay_ms)
-    changes = f"""
-        claimed_by = NULL, claimed_at = NULL,
-        status = CASE WHEN {_IS_LAST_ATTEMPT} THEN 'failed' ELSE 'free' END,
-        ended_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN {db.now} END,
-        due_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN NULL ELSE {due_at} END
-    """
+    if is_unused:
+        changes = f"""
+            claimed_by = NULL, claimed_at = NULL, attempts = attempts - 1,
+            status = 'free', ended_at = NULL, due_at = {due_at}
+        """
+    else:
+        changes = f"""
+            claimed_by = NULL, claimed_at = NULL,
+            status = CASE WHEN {_IS_LAST_ATTEMPT} THEN 'failed' ELSE 'free' END,
+            ended_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN {db.now} END,
+            due_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN NULL ELSE {due_at} END
+        """
     if _end_claim(db, Fence(task, generation), changes, delay=delay_ms):
         return "updated"
     _require_ended(db, Fence(task, generation), "free", "failed")
@@ -609,10 +626,10 @@ def task_clean(
     """See Store.task_clean."""
     page = db.rows(
         f"""
-        {_clock(db)} SELECT
+        {_with_clock(db)} SELECT
             position, id, {_CURRENT_STATUS},
-            coalesce(ended_at, due_at, claimed_at, 0) <= now - :older
-        FROM tool_tasks, clock WHERE position > :after ORDER BY position LIMIT :limit
+            coalesce(ended_at, due_at, claimed_at, 0) <= {_NOW} - :older
+        FROM tool_tasks WHERE position > :after ORDER BY position LIMIT :limit
         """,
         older=older_ms,
         after=after,
@@ -638,10 +655,10 @@ def task_left(db: Session, queue: str, limit: int) -> int:
     """See Store.task_left."""
     ((count,),) = db.rows(
         f"""
-        {_clock(db)} SELECT count(*) FROM (
-            SELECT 1 AS one FROM tool_tasks, clock
+        {_with_clock(db)} SELECT count(*) FROM (
+            SELECT 1 AS one FROM tool_tasks
             WHERE queue = :queue AND due_at IS NOT NULL AND NOT (
-                due_at BETWEEN 1 AND now AND status = 'claimed' AND {_IS_LAST_ATTEMPT}
+                due_at BETWEEN 1 AND {_NOW} AND status = 'claimed' AND {_IS_LAST_ATTEMPT}
             )
             LIMIT :limit
         ) AS open_tasks
@@ -673,27 +690,30 @@ def task_list(
         where = " AND ".join(["1 = 1", *conditions])
         return db.rows(
             f"""
-            {_clock(db)} SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
+            {_with_clock(db)} SELECT {_TASK_COLUMNS} FROM tool_tasks
             WHERE {where} ORDER BY {order} LIMIT :limit
             """,
             **values,
         )
-    # The column says `claimed` until a claim notices that a lease has expired. So look at all tasks
-    # with the wanted status, and at the claimed ones, which are few. An index finds both.
     of_status = " AND ".join(["status = :status", *conditions])
-    claimed = " AND ".join(["status = 'claimed'", "status <> :status", *conditions])
+    tasks_of_status = f"""
+        SELECT {_TASK_COLUMNS} FROM tool_tasks
+        WHERE {of_status} AND (status <> 'claimed' OR due_at > {_NOW})
+        ORDER BY {order} LIMIT :limit
+    """
+    if status not in ("expired", "failed"):
+        return db.rows(f"{_with_clock(db)} {tasks_of_status}", **values)
+    # The column says `claimed` until a claim notices that a lease has expired. So look at the
+    # claimed tasks, too, which are few. An index finds both.
+    claimed = " AND ".join(["status = 'claimed'", *conditions])
     return db.rows(
         f"""
-        {_clock(db)} SELECT * FROM (
-            SELECT * FROM (
-                SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
-                WHERE {of_status} AND (status <> 'claimed' OR due_at > now)
-                ORDER BY {order} LIMIT :limit
-            ) AS tasks_of_status
+        {_with_clock(db)} SELECT * FROM (
+            SELECT * FROM ({tasks_of_status}) AS tasks_of_status
             UNION ALL
             SELECT * FROM (
-                SELECT {_TASK_COLUMNS} FROM tool_tasks, clock
-                WHERE {claimed} AND due_at <= now AND {_CURRENT_STATUS} = :status
+                SELECT {_TASK_COLUMNS} FROM tool_tasks
+                WHERE {claimed} AND due_at BETWEEN 1 AND {_NOW} AND {_CURRENT_STATUS} = :status
                 ORDER BY {order} LIMIT :limit
             ) AS tasks_of_expired_claims
         ) AS tasks
@@ -707,10 +727,10 @@ def task_show(db: Session, task: str) -> tuple[Any, ...]:
     """See Store.task_show."""
     found = db.rows(
         f"""
-        {_clock(db)} SELECT
+        {_with_clock(db)} SELECT
             {_TASK_COLUMNS}, coalesce(own_max_attempts, max_attempts), result, exit_codes,
             failure_tail
-        FROM tool_tasks, clock WHERE id = :id
+        FROM tool_tasks WHERE id = :id
         """,
         id=task,
     )
@@ -732,8 +752,8 @@ def task_stats(db: Session, queue: str | None) -> list[tuple[str, str, int]]:
     # Claimed tasks whose lease has expired are counted as `claimed` there.
     expired = db.rows(
         f"""
-        {_clock(db)} SELECT queue, {_CURRENT_STATUS} AS current_status, count(*)
-        FROM tool_tasks, clock WHERE {where} AND status = 'claimed' AND due_at <= now
+        {_with_clock(db)} SELECT queue, {_CURRENT_STATUS} AS current_status, count(*)
+        FROM tool_tasks WHERE {where} AND status = 'claimed' AND due_at <= {_NOW}
         GROUP BY queue, current_status
         """,
         queue=queue,
@@ -778,8 +798,8 @@ def lock_task(db: Session, task: str) -> LockedTask:
         db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.for_update}", id=task)
     found = db.rows(
         f"""
-        {_clock(db)} SELECT generation, {_HOLDS_CLAIM}, {_CURRENT_STATUS}, now
-        FROM tool_tasks, clock WHERE id = :id
+        {_with_clock(db)} SELECT generation, {_HOLDS_CLAIM}, {_CURRENT_STATUS}, {_NOW}
+        FROM tool_tasks WHERE id = :id
         """,
         id=task,
     )
@@ -828,6 +848,6 @@ def _due_after_delay(db: Session, delay_ms: int) -> str:
     return f"{db.now} + CAST(:delay AS bigint)" if delay_ms else "0"
 
 
-def _clock(db: Session) -> str:
-    """Return the start of a statement in which `now` is the same moment everywhere."""
+def _with_clock(db: Session) -> str:
+    """Return the start of a statement in which `_NOW` is the same moment everywhere."""
     return f"WITH clock AS (SELECT {db.now} AS now)"

@@ -256,6 +256,7 @@ class Store(ABC):
         finish: Sequence[Fence] = (),
         request_id: str = "",
         is_repetition: bool = False,
+        place: str | None = None,
     ) -> Claim:
         """Claim up to `count` tasks: the oldest ones that are free, or whose lease has expired.
 
@@ -273,7 +274,11 @@ class Store(ABC):
 
         A worker that does not know whether its claim has succeeded sends the same `request_id`
         again, and says that it is a repetition. It gets the tasks that the first request has
-        claimed, if it still holds them. This costs less than an idempotency key.
+        claimed, if it still holds them. This costs less than an idempotency key. With a `count` of
+        0, a repetition claims no other tasks.
+
+        `place` says where the commands of the worker run. The result contains the places of earlier
+        claims of the same tasks: commands of workers that were killed may still run there.
         """
         for claim in finish:
             check_arguments({"task": claim.task, "generation": claim.generation})
@@ -285,13 +290,18 @@ class Store(ABC):
             "max_attempts": max_attempts,
             "request": request_id,
             "repetition": int(is_repetition),
+            "place": place,
             "finish": list(finish),
         }
         compared = [lease_ms, count, max_attempts, *finish]
         if is_named:
             compared.insert(0, worker)
         reply = self._write("task_claim", arguments, once, compared)
-        return Claim([_to_claimed(row) for row in reply.data], reply.is_replayed)
+        return Claim(
+            tasks=[_to_claimed(row) for row in reply.data],
+            replayed=reply.is_replayed,
+            earlier_places=_find_earlier_places(reply.data),
+        )
 
     def task_renew(self, task: str, generation: int, *, lease_ms: int) -> str:
         """Extend the lease of a claim: let it expire `lease_ms` from now. Return that time.
@@ -322,10 +332,12 @@ class Store(ABC):
         *,
         delay_ms: int = 0,
         failure: FailedRun | None = None,
+        is_unused: bool = False,
     ) -> Effect:
         """Give a task back, so that any worker can claim it after the delay.
 
-        `failure` is how the attempt failed, for `task_show`.
+        `failure` is how the attempt failed, for `task_show`. If this was the last attempt, the task
+        fails. But an attempt that `is_unused` does not count: nothing was executed for the claim.
 
         This ends the claim. Releasing the same claim twice is `unchanged`. Raise LeaseLost if the
         claim is not current.
@@ -342,6 +354,7 @@ class Store(ABC):
             "delay": delay_ms,
             "exit_code": exit_code,
             "value": tail,
+            "unused": int(is_unused),
         }
         effect: Effect = self._write("task_release", arguments).data
         return effect
@@ -499,7 +512,7 @@ def _to_value(row: Sequence[Any]) -> Value:
 
 
 def _to_claimed(row: Sequence[Any]) -> Claimed:
-    task_id, generation, body, attempts, lease_expires_at_ms = row
+    task_id, generation, body, attempts, lease_expires_at_ms, *_earlier_place = row
     return Claimed(
         id=task_id,
         generation=int(generation),
@@ -507,6 +520,15 @@ def _to_claimed(row: Sequence[Any]) -> Claimed:
         attempts=int(attempts),
         lease_expires_at=format_time(lease_expires_at_ms),
     )
+
+
+def _find_earlier_places(rows: Sequence[Sequence[Any]]) -> frozenset[str]:
+    """Return the places of earlier claims in these rows of claimed tasks."""
+    earlier_places = set()
+    for _id, _generation, _body, _attempts, _lease_expires_at_ms, *places in rows:
+        # There is none in a result that version 0.2 has remembered.
+        earlier_places.update(place for place in places if place)
+    return frozenset(earlier_places)
 
 
 def _to_task_state(row: Sequence[Any]) -> TaskState:

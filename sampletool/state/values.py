@@ -77,7 +77,7 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
 
 
 def _problem_of_text(name: str, text: str) -> str | None:
-    is_encoded_value = name == "value"
+    is_encoded_value = name in ("value", "place")
     is_allowed_to_be_empty = text == "" and name in _MAY_BE_EMPTY
     if is_encoded_value or is_allowed_to_be_empty:
         return None

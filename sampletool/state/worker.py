@@ -12,7 +12,11 @@ also runs while the machine is suspended, because leases expire then, too. What 
 still writes is refused by the store, if it writes with its fence.
 
 **A lost reply loses no task.** Each claim has a random id. If its reply is lost, the worker sends
-the same claim again, and gets the tasks that it has claimed already.
+the same claim again, and gets the tasks that it has claimed already. A worker that is interrupted
+meanwhile gives them back.
+
+**An attempt counts only if its command was started.** Otherwise, a task with one attempt could fail
+without having run.
 """
 
 import os
@@ -20,9 +24,9 @@ import random
 import secrets
 import shutil
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -37,7 +41,6 @@ from ..kit.program import env_variable
 from ..kit.safety.children import ChildExit, Children
 from ..kit.safety.clock import boot_seconds
 from ..kit.safety.errors import LockTimeout
-from ..kit.safety.orphans import end_orphans
 from ..kit.safety.private_directory import private_directory
 from .connect import connect_for_cleanup, connect_for_command
 from .errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
@@ -45,6 +48,7 @@ from .protocol import Claim, Claimed, FailedRun, Fence
 from .report import FailedAttempt, WorkReport
 from .retry_policy import DEFAULT_WAIT_SECONDS
 from .values import encode
+from .worker_place import LOCK_NAME, WorkerPlace
 
 IDLE_SECONDS = 0.5
 """How long to wait before looking again at an empty queue, or at an unreachable store."""
@@ -84,6 +88,7 @@ class _RunningCommand:
     """On the clock of `boot_seconds`."""
 
     is_asked_to_exit: bool = False
+    has_started: bool = False
 
     @property
     def claim(self) -> Fence:
@@ -127,6 +132,15 @@ class _ClaimRequest:
 
 
 @dataclass(frozen=True)
+class FailedTasks:
+    """The tasks of a queue that have failed while a worker ran."""
+
+    count: int
+    own: list[str]
+    """Those that the worker itself had claimed."""
+
+
+@dataclass(frozen=True)
 class WorkOptions:
     """What a worker works on, and how."""
 
@@ -155,8 +169,14 @@ class Worker:
         self.ended: list[_EndedCommand] = []
         """The commands whose end is not reported to the store yet."""
 
-        self.last_tries: set[str] = set()
-        """The tasks that fail permanently unless the attempt of this worker succeeds."""
+        self.unused: list[Fence] = []
+        """The claims whose commands were not started in time. They are to be given back."""
+
+        self.unfinished: set[str] = set()
+        """The tasks that this worker has claimed and not finished. Some of them may have failed.
+
+        Only a worker that has counted the earlier failures keeps them.
+        """
 
         self.unreachable_since: float = inf
         """When the store became unreachable. Infinite while it is reachable."""
@@ -165,6 +185,9 @@ class Worker:
         self.given_back = 0
         self.lost = 0
         self.failures: list[FailedAttempt] = []
+
+        self._earlier_failures: int | None = None
+        """How many tasks of the queue had failed before. None until this is counted."""
 
         self._pending_claim: _ClaimRequest | None = None
         """The claim whose reply has not arrived."""
@@ -175,10 +198,11 @@ class Worker:
         self._logs = context.session_directory / f"tasks-{context.request_id}"
         # Shared by all workers of this user. The commands inherit it, and so they can be found
         # after their worker was killed.
-        self._lock_path = private_directory(state_directory()) / "workers.lock"
+        lock_path = private_directory(state_directory()) / LOCK_NAME
         hold = context.exit_stack.enter_context(
-            context.hold(self._lock_path, "workers", "shared", DEFAULT_WAIT_SECONDS)
+            context.hold(lock_path, "workers", "shared", DEFAULT_WAIT_SECONDS)
         )
+        self._place = WorkerPlace.of_this_machine(lock_path)
         self.children = Children(context.signals, hold.descriptors)
         self.store = connect_for_command(
             context,
@@ -189,7 +213,7 @@ class Worker:
     @property
     def is_idle(self) -> bool:
         """Whether no command runs, and everything is reported."""
-        return not self.running and not self.ended
+        return not self.running and not self.ended and not self.unused
 
     def turn(self) -> None:
         """Report what has ended, start commands for new tasks, and renew leases.
@@ -198,6 +222,9 @@ class Worker:
         be claimed again, although its command has succeeded.
         """
         self._end_commands_in_time()
+        if self.unused:
+            with self.tolerate_outage():
+                self._release_unused()
         if self._pending_claim is not None:
             # First learn which tasks it has got. They may be running out of time.
             with self.tolerate_outage():
@@ -230,6 +257,42 @@ class Worker:
         """Return whether the queue has tasks that are neither done nor failed."""
         return self.store.task_left(self.options.queue, 1) > 0
 
+    def has_counted_failures(self) -> bool:
+        """Count the tasks that have failed before, once: `find_failed_tasks` is about later ones.
+
+        Return False if the store is unreachable.
+        """
+        if self._earlier_failures is None:
+            with self.tolerate_outage():
+                self._earlier_failures = self._count_failures()
+        return self._earlier_failures is not None
+
+    def find_failed_tasks(self) -> FailedTasks | None:
+        """Return the tasks that have failed since the worker started, when no tasks are left.
+
+        Other workers may have claimed some of them. Return None if the store is unreachable.
+        """
+        if self._earlier_failures is None:
+            return None
+        try:
+            own = [task for task in sorted(self.unfinished) if self._has_failed(task)]
+            # Somebody may have retried or removed tasks that had failed earlier.
+            new_failures = self._count_failures() - self._earlier_failures
+        except (StoreUnavailable, StoreBusy, LockTimeout):
+            return None
+        return FailedTasks(count=max(new_failures, len(own)), own=own)
+
+    def _count_failures(self) -> int:
+        return sum(stats.failed for stats in self.store.task_stats(self.options.queue))
+
+    def _has_failed(self, task: str) -> bool:
+        """Return whether a task has failed. Only the store knows: the task has its own limit."""
+        try:
+            return self.store.task_show(task).task.status == "failed"
+        except TaskNotFound:
+            # Somebody has removed it since.
+            return False
+
     @contextmanager
     def tolerate_outage(self) -> Iterator[None]:
         """Ignore that the store is unreachable in the block, for as long as a lease lasts."""
@@ -253,18 +316,35 @@ class Worker:
                 self.children.send_signal(command.name, signal.SIGKILL)
 
     def give_all_back(self) -> None:
-        """Report everything to the store on the way out, so that nobody waits for our leases."""
+        """Report everything to the store on the way out, so that nobody waits for our leases.
+
+        Afterwards, `is_settled` says whether that was possible.
+        """
         self.store = connect_for_cleanup(self.context, self.options.store_url)
+        with self._notice_failure("the last claim"):
+            self._give_pending_claim_back()
         for ended in list(self.ended):
             with self._notice_failure(ended.command.task.id):
                 self._report(ended, may_claim=False)
         for command in list(self.running.values()):
             with self._notice_failure(command.task.id):
-                self.store.task_release(command.task.id, command.task.generation)
+                self.store.task_release(
+                    command.task.id,
+                    command.task.generation,
+                    is_unused=not command.has_started,
+                )
+                del self.running[command.name]
                 self.given_back += 1
+        with self._notice_failure("unused claims"):
+            self._release_unused()
 
-    def report(self, left: int | None) -> WorkReport:
-        """Return what this worker did. `left` is None if nobody has counted that."""
+    @property
+    def is_settled(self) -> bool:
+        """Whether the store knows about everything, and this worker knows what the store did."""
+        return self.is_idle and self._pending_claim is None
+
+    def report(self, left: int | None, failed: int | None = None) -> WorkReport:
+        """Return what this worker did. `left` and `failed` are None if they were not counted."""
         effect: Effect = "unchanged"
         if self.finished or self.given_back:
             effect = "updated"
@@ -275,17 +355,27 @@ class Worker:
             lost=self.lost,
             failures=self.failures,
             left=left,
+            failed=failed,
             effect=effect,
             logs=str(self._logs) if self._logs.is_dir() else None,
         )
 
-    def end_orphans(self) -> None:
-        """End the commands of workers that were killed: they cannot keep their leases."""
-        for pid in end_orphans(self._lock_path, self.context.signals):
-            self.context.warn(
-                "ORPHAN_ENDED",
-                f"Process {pid} was terminated. The worker that started it had been killed.",
-            )
+    def end_orphans(self, earlier_places: Iterable[str] = ()) -> None:
+        """End the commands of workers that were killed: they cannot keep their leases.
+
+        Look for them where this worker runs, and in the places that the store has named.
+        """
+        places = {self._place}
+        for text in earlier_places:
+            place = WorkerPlace.from_text(text)
+            if place is not None:
+                places.add(place)
+        for place in places:
+            for pid in place.end_orphans(self.context.signals):
+                self.context.warn(
+                    "ORPHAN_ENDED",
+                    f"Process {pid} was terminated. The worker that started it had been killed.",
+                )
 
     # Claims
 
@@ -318,7 +408,7 @@ class Worker:
         self._pending_claim = None
         if request.finishing is not None:
             self._settle(request.finishing, is_lost=False)
-        self._start_all(request, claim.tasks)
+        self._start_all(request, claim)
 
     def _claim(self, request: _ClaimRequest, *, is_repetition: bool) -> Claim:
         return self.store.task_claim(
@@ -330,14 +420,41 @@ class Worker:
             finish=request.finish,
             request_id=request.id,
             is_repetition=is_repetition,
+            place=self._place.to_text(),
         )
 
-    def _start_all(self, request: _ClaimRequest, tasks: list[Claimed]) -> None:
-        """Start a command for each of these tasks, which the request has claimed."""
+    def _give_pending_claim_back(self) -> None:
+        """Find out what the claim without a reply has claimed, and note that it is unused.
+
+        Do not wait for the reply: repeat the claim, so that it claims nothing new.
+        """
+        if self._pending_claim is None:
+            return
+        request = replace(self._pending_claim, count=0)
+        try:
+            claim = self._claim(request, is_repetition=True)
+        except (LeaseLost, TaskNotFound):
+            claim = None
+        self._pending_claim = None
+        if request.finishing is not None:
+            self._settle(request.finishing, is_lost=claim is None)
+        if claim is not None:
+            self.unused += [Fence(task.id, task.generation) for task in claim.tasks]
+
+    def _release_unused(self) -> None:
+        """Give the tasks back whose commands were not started. The attempts do not count."""
+        for claim in list(self.unused):
+            with suppress(LeaseLost, TaskNotFound):
+                self.store.task_release(claim.task, claim.generation, is_unused=True)
+                self.given_back += 1
+            self.unused.remove(claim)
+
+    def _start_all(self, request: _ClaimRequest, claim: Claim) -> None:
+        """Start a command for each of the tasks that the request has claimed."""
         # Add them all before the first one is started. If a signal arrives in between, they are all
         # given back.
         new_commands = []
-        for task in tasks:
+        for task in claim.tasks:
             command = _RunningCommand(
                 task=task,
                 body_file=self._scratch / f"{secrets.token_hex(8)}.json",
@@ -345,11 +462,11 @@ class Worker:
             )
             new_commands.append(command)
             self.running[command.name] = command
-            if 0 < self.options.max_attempts <= task.attempts:
-                self.last_tries.add(task.id)
-        if any(task.generation > 1 for task in tasks):
+            if self._earlier_failures is not None:
+                self.unfinished.add(task.id)
+        if any(task.generation > 1 for task in claim.tasks):
             # An earlier worker may have been killed while its command runs.
-            self.end_orphans()
+            self.end_orphans(claim.earlier_places)
         # If the reply was lost for a while, the leases may have expired meanwhile.
         self._end_commands_in_time()
         for command in new_commands:
@@ -378,6 +495,7 @@ class Worker:
             )
             self.ended.append(_EndedCommand(command, failure))
         else:
+            command.has_started = True
             self.context.progress(f"{task.id}: started, attempt {task.attempts}")
 
     def _environment(self, command: _RunningCommand) -> dict[str, str]:
@@ -448,6 +566,10 @@ class Worker:
     def _lose(self, command: _RunningCommand) -> None:
         """Kill a command whose lease cannot be kept."""
         del self.running[command.name]
+        if not command.has_started:
+            self.unused.append(command.claim)
+            self._notice_task(command.task.id, "the lease is nearly over. The task is given back")
+            return
         self.children.send_signal(command.name, signal.SIGKILL)
         self.lost += 1
         command.body_file.unlink(missing_ok=True)
@@ -509,7 +631,7 @@ class Worker:
             self._notice_task(task.id, "ended too late: another worker may have the task")
         elif ended.exit.exit_code == 0:
             self.finished += 1
-            self.last_tries.discard(task.id)
+            self.unfinished.discard(task.id)
             self._notice_task(task.id, "done")
         else:
             self.given_back += 1

@@ -19,9 +19,7 @@ CONSTANTS = (
         5.0,
         "less: an editor cannot save its recovery file",
     ),
-    Constant(
-        "commands.config._showing.MAX_LISTED_CHARACTERS", 200, "more: a page of a list is too long"
-    ),
+    Constant("contract.excerpt.MAX_LISTED_CHARACTERS", 200, "more: a page of a list is too long"),
     Constant(
         "commands.config.set._MAX_STDIN_BYTES",
         1_048_576,

@@ -275,3 +275,63 @@ def test_more_tasks_than_one_call_looks_at_are_listed_and_counted(store: Store) 
     again = store.task_claim("work", "bob", lease_ms=LONG, count=3).tasks
     assert [found.id for found in again] == [found.id for found in claimed[:3]]
     assert statuses(store, "work")["free"] == 700
+
+
+# Claims that were not used
+
+
+@pytest.mark.parametrize("max_attempts", [1, 3])
+def test_an_attempt_that_was_not_used_does_not_count(store: Store, max_attempts: int) -> None:
+    store.task_add("work", [NewTask("x", "a")])
+    task = claim_one(store, max_attempts=max_attempts)
+
+    assert store.task_release("a", task.generation, is_unused=True) == "updated"
+    assert store.task_release("a", task.generation, is_unused=True) == "unchanged"
+
+    again = claim_one(store, max_attempts=max_attempts)
+    assert (again.generation, again.attempts) == (2, 1)
+    with pytest.raises(LeaseLost):
+        store.task_release("a", task.generation, is_unused=True)
+
+
+def test_an_unused_claim_that_has_expired_can_be_given_back(store: Store) -> None:
+    """Nobody has claimed the task since, so it has not failed."""
+    store.task_add("work", [NewTask("x", "a")])
+    task = claim_one(store, lease_ms=0, max_attempts=1)
+    assert store.task_claim("work", "bob", lease_ms=LONG).tasks == []
+    assert store.task_show("a").task.status == "failed"
+
+    store.task_release("a", task.generation, is_unused=True)
+
+    assert store.task_show("a").task.status == "free"
+    assert claim_one(store).attempts == 1
+
+
+def test_an_unused_claim_can_be_given_back_with_a_delay(store: Store) -> None:
+    store.task_add("work", [NewTask("x", "a")])
+    task = claim_one(store)
+
+    store.task_release("a", task.generation, delay_ms=LONG, is_unused=True)
+
+    assert store.task_claim("work", "bob", lease_ms=LONG).tasks == []
+    assert store.task_left("work") == 1
+
+
+def test_a_repeated_claim_of_no_tasks_returns_those_of_the_first_request(store: Store) -> None:
+    store.task_add("work", [NewTask("x", "a"), NewTask("x", "b")])
+    (first,) = store.task_claim("work", "ann", lease_ms=LONG, request_id="one").tasks
+
+    def repeat(request_id: str) -> list[str]:
+        claim = store.task_claim(
+            "work",
+            "ann",
+            lease_ms=LONG,
+            count=0,
+            request_id=request_id,
+            is_repetition=True,
+        )
+        return [task.id for task in claim.tasks]
+
+    assert repeat("one") == [first.id]
+    assert repeat("other") == []
+    assert statuses(store, "work") == {"claimed": 1, "free": 1}

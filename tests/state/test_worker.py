@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from math import inf
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -20,15 +21,24 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety import children as children_module
 from sampletool.kit.safety.clock import boot_seconds
+from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
 from sampletool.state import connect
 from sampletool.state import worker as worker_module
 from sampletool.state.commands.task.work import work
 from sampletool.state.connect import open_store
-from sampletool.state.errors import OutcomeUnknown, StoreUnavailable, TasksFailed
+from sampletool.state.errors import (
+    OutcomeUnknown,
+    StoreUnavailable,
+    TasksFailed,
+    TasksFailedElsewhere,
+)
 from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker, WorkOptions
+from tests.state.conftest import ThroughProxy
+from tests.state.support.claims import claim_one
+from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.waiting import is_alive, wait_until
@@ -97,6 +107,31 @@ class Followed:
             return answer
 
         return ask
+
+
+class Replaced:
+    """A store with another function for one verb."""
+
+    def __init__(self, store: Store, verb: str, function: Callable[..., Any]) -> None:
+        self._store = store
+        self._verb = verb
+        self._function = function
+
+    def __getattr__(self, verb: str) -> Any:
+        if verb == self._verb:
+            return self._function
+        return getattr(self._store, verb)
+
+
+def once(deed: Callable[[], object]) -> Callable[[], None]:
+    """Return a function that does this when it is called for the first time."""
+    deeds = [deed]
+
+    def do() -> None:
+        while deeds:
+            deeds.pop()()
+
+    return do
 
 
 @pytest.fixture
@@ -208,6 +243,15 @@ def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_ther
     worker: Worker, clock: SimpleNamespace, tmp_path: Path
 ) -> None:
     """Each question takes its time to fail, and the commands ignore SIGTERM."""
+    killed_at: list[float] = []
+    send_signal = worker.children.send_signal
+
+    def note(name: str, number: int) -> None:
+        if number == signal.SIGKILL:
+            killed_at.append(clock.now)
+        send_signal(name, number)
+
+    worker.children.send_signal = note  # type: ignore[method-assign]
     change(worker, jobs=8, lease_ms=4000, argv=["/bin/sh", "-c", STUBBORN])
     worker.store.task_add("work", [NewTask("x", f"{number}") for number in range(7)])
     with worker.children:
@@ -216,12 +260,13 @@ def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_ther
         ready(tmp_path, 8)
         worker.store = cast(Store, Away(clock, seconds=0.5))
 
-        while worker.running:
-            assert clock.now < lease_ends_at
-            worker.turn()
+        while worker.running and clock.now < lease_ends_at + 10:
+            outcome(worker.turn)
             clock.now += 0.1
 
         assert worker.lost == 8
+        assert len(killed_at) == 8
+        assert max(killed_at) < lease_ends_at
 
 
 def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(
@@ -302,6 +347,97 @@ def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, cloc
     assert (failed.value.data.lost, failed.value.data.finished) == (1, 0)
 
 
+def test_a_task_that_fails_elsewhere_meanwhile_is_counted(worker: Worker) -> None:
+    """Naive: the worker says that nothing is left, and exits with success."""
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b"), NewTask("z", "old")])
+    claims = [claim_one(store, "elsewhere", max_attempts=1) for _ in range(3)]
+    store.task_release("old", 1)
+    change(worker, argv=["/bin/true"])
+    store.task_add("work", [NewTask("x", "mine")])
+
+    def fail_elsewhere() -> None:
+        for claim in claims[:2]:
+            store.task_release(claim.id, claim.generation)
+
+    worker.store = cast(Store, Followed(store, "task_stats", once(fail_elsewhere)))
+
+    with pytest.raises(TasksFailedElsewhere) as failed:
+        work(worker, until_empty=True)
+
+    # The task that had failed before is not counted.
+    assert failed.value.context == {"count": 2, "elsewhere": 2, "failed": []}
+    assert (failed.value.data.finished, failed.value.data.failed) == (1, 2)
+
+
+def test_the_limit_of_a_task_decides_whether_it_has_failed(worker: Worker) -> None:
+    """Naive: the limit of the worker decides, and the exit code is wrong."""
+    store = worker.store
+    store.task_release("a", claim_one(store, max_attempts=1).generation)
+    store.task_add("work", [NewTask("x", "once")], max_attempts=1)
+    change(worker, argv=["/bin/false"], max_attempts=5)
+
+    with pytest.raises(TasksFailed) as failed:
+        work(worker, until_empty=True)
+
+    assert failed.value.context == {"count": 1, "failed": ["once"]}
+
+
+def test_a_task_that_another_worker_finishes_after_our_last_attempt_has_not_failed(
+    worker: Worker,
+) -> None:
+    """It has a higher limit than that of this worker."""
+    store = worker.store
+    store.task_add("work", [NewTask("x", "twice")], max_attempts=2)
+    store.task_finish("a", claim_one(store).generation)
+    change(worker, argv=["/bin/false"], max_attempts=1)
+
+    def finish_elsewhere() -> None:
+        store.task_finish("twice", claim_one(store, "elsewhere").generation)
+
+    def free_at_once(*args: Any, **options: Any) -> Any:
+        options["delay_ms"] = 0
+        reply = store.task_release(*args, **options)
+        finish_elsewhere()
+        return reply
+
+    worker.store = cast(Store, Replaced(store, "task_release", free_at_once))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.given_back, report.failed) == (0, 1, 0)
+
+
+def test_a_worker_that_cannot_count_failures_says_so(worker: Worker, clock: SimpleNamespace) -> None:
+    change(worker, argv=["/bin/true"])
+    gone = partial(setattr, worker, "store", Away(clock, seconds=1))
+    worker.store = cast(Store, Followed(worker.store, "task_left", gone))
+
+    report = work(worker, until_empty=True)
+
+    assert report.failed is None
+    assert [warning["code"] for warning in worker.context.warnings] == ["NOT_COUNTED"]
+
+
+def test_a_store_that_is_away_at_the_start_is_waited_for(
+    worker: Worker, clock: SimpleNamespace
+) -> None:
+    store = worker.store
+    change(worker, argv=["/bin/true"])
+    replies = iter([StoreUnavailable(store="s", reason="away")])
+
+    def count_later(*args: Any) -> Any:
+        for error in replies:
+            raise error
+        return store.task_stats(*args)
+
+    worker.store = cast(Store, Replaced(store, "task_stats", count_later))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.failed) == (1, 0)
+
+
 def test_a_task_that_is_removed_meanwhile_ends_no_other(worker: Worker, clock: SimpleNamespace) -> None:
     change(worker, jobs=2, max_attempts=1)
     worker.store.task_add("work", [NewTask("y", "b")])
@@ -376,6 +512,153 @@ def test_a_claim_whose_reply_is_lost_is_repeated_and_its_task_runs_although_it_w
 
     assert (report.finished, report.lost, report.left) == (1, 0, 0)
     assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)]
+
+
+class InterruptedInFlight:
+    """A store that obeys one verb. A signal ends the wait for the reply, which never arrives."""
+
+    def __init__(self, store: Store, verb: str) -> None:
+        self._store = store
+        self._verb = verb
+
+    def __getattr__(self, verb: str) -> Any:
+        def ask(*args: Any, **options: Any) -> Any:
+            reply = getattr(self._store, verb)(*args, **options)
+            if verb == self._verb:
+                raise Interrupted(signal.SIGINT, uncertain_change="task claim work in s")
+            return reply
+
+        return ask
+
+
+def test_a_claim_in_flight_when_a_signal_arrives_is_given_back_and_does_not_count(
+    worker: Worker,
+) -> None:
+    """Naive: the task fails when its lease expires, although it was to be tried once."""
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b")])
+    change(worker, max_attempts=1)
+    worker.store = cast(Store, InterruptedInFlight(store, "task_claim"))
+
+    with pytest.raises(ToolError) as interrupted:
+        work(worker, until_empty=True)
+
+    assert interrupted.value.code == "INTERRUPTED"
+    # Nothing is unknown any more.
+    assert "outcome" not in interrupted.value.context
+    assert interrupted.value.data.given_back == 1
+    found = store.task_list("work", None, 0, 9)
+    assert [(task.status, task.attempts) for task in found] == [("free", 0), ("free", 0)]
+
+
+def test_a_claim_in_flight_that_finishes_a_task_counts_it_as_finished(worker: Worker) -> None:
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b")])
+    change(worker, argv=["/bin/true"], max_attempts=1)
+
+    def interrupt_next() -> None:
+        worker.store = cast(Store, InterruptedInFlight(store, "task_claim"))
+
+    worker.store = cast(Store, Followed(store, "task_claim", interrupt_next))
+
+    with pytest.raises(ToolError) as interrupted:
+        work(worker, until_empty=True)
+
+    assert (interrupted.value.data.finished, interrupted.value.data.given_back) == (1, 1)
+    found = store.task_list("work", None, 0, 9)
+    assert [(task.status, task.attempts) for task in found] == [("done", 1), ("free", 0)]
+
+
+def test_the_outcome_stays_unknown_if_the_store_cannot_be_asked_again(
+    worker: Worker,
+    clock: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away = Away(clock, seconds=0)
+    monkeypatch.setattr(worker_module, "connect_for_cleanup", lambda _context, _url: away)
+    worker.store = cast(Store, InterruptedInFlight(worker.store, "task_claim"))
+
+    with pytest.raises(ToolError) as interrupted:
+        work(worker, until_empty=True)
+
+    assert interrupted.value.context["outcome"] == "unknown"
+
+
+def test_a_signal_while_the_reply_of_a_server_is_missing_leaves_the_task_free(
+    worker: Worker,
+    through_proxy: ThroughProxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The whole path: a server that has obeyed, a reply that never arrives, and Ctrl-C."""
+    policy = replace(make_policy(patience=600), signals=worker.context.signals)
+    behind_proxy, direct, proxy = through_proxy("swallow", "task_claim", policy=policy)
+    direct.task_add("work", [NewTask("x", "a")])
+    change(worker, max_attempts=1)
+    worker.store = behind_proxy
+    monkeypatch.setattr(worker_module, "connect_for_cleanup", lambda _context, _url: direct)
+
+    def interrupt() -> None:
+        wait_until(lambda: direct.task_show("a").task.status == "claimed")
+        worker.context.signals.receive(signal.SIGINT)
+
+    thread = Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(ToolError) as interrupted:
+        work(worker, until_empty=False)
+    thread.join()
+
+    assert proxy.struck.is_set()
+    assert interrupted.value.code == "INTERRUPTED"
+    assert interrupted.value.data.given_back == 1
+    task = direct.task_show("a").task
+    assert (task.status, task.attempts) == ("free", 0)
+
+
+def test_a_task_that_a_signal_keeps_from_being_started_has_not_used_its_attempt(
+    worker: Worker,
+) -> None:
+    change(worker, max_attempts=1)
+    store = worker.store
+    stop = partial(worker.context.signals.receive, signal.SIGTERM)
+    worker.store = cast(Store, Followed(store, "task_claim", stop))
+
+    with pytest.raises(ToolError):
+        work(worker, until_empty=False)
+
+    (task,) = store.task_list("work", None, 0, 9)
+    assert (task.status, task.attempts) == ("free", 0)
+
+
+def test_a_task_whose_command_was_interrupted_has_used_its_attempt(worker: Worker) -> None:
+    """Half of it may have happened."""
+    change(worker, max_attempts=1)
+    store = worker.store
+    with worker.children:
+        worker.turn()
+
+    worker.give_all_back()
+
+    (task,) = store.task_list("work", None, 0, 9)
+    assert (task.status, task.attempts) == ("failed", 1)
+
+
+def test_a_task_that_is_claimed_too_late_to_be_started_is_given_back(
+    worker: Worker,
+    clock: SimpleNamespace,
+) -> None:
+    """Its reply was missing for so long that the lease is nearly over."""
+    change(worker, argv=["/bin/true"], max_attempts=1)
+    store = worker.store
+
+    def wait_long() -> None:
+        clock.now += 55
+
+    worker.store = cast(Store, Followed(store, "task_claim", once(wait_long)))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.given_back, report.lost) == (1, 1, 0)
+    assert store.task_show("a").task.attempts == 1
 
 
 def test_a_reply_that_finishes_and_claims_is_lost_and_both_count_once(worker: Worker) -> None:

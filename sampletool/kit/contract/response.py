@@ -11,7 +11,16 @@ import json
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import is_dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    get_args,
+    get_origin,
+)
 
 from .errors import ToolError
 from .fields import FieldTree, select
@@ -170,13 +179,14 @@ def count_fitting(rows: Iterable[object], max_bytes: int = MAX_LIST_BYTES) -> in
 def to_data(value: Any) -> Any:
     """Return a value in the types that JSON knows.
 
-    A dataclass or a named tuple becomes an object, without the members that are None. (In a dict,
-    None stays.) A value of another type, such as a path, stays: it is printed as text.
+    A dataclass or a named tuple becomes an object, without the members that are None. A member of
+    the type Any stays, because None can be a value that a user has stored: the `null` of JSON. In a
+    dict, None stays, too. A value of another type, such as a path, stays: it is printed as text.
     """
     if is_dataclass(value):
-        return _members_to_data(vars(value))
+        return _members_to_data(type(value), vars(value))
     if hasattr(value, "_asdict"):
-        return _members_to_data(value._asdict())
+        return _members_to_data(type(value), value._asdict())
     if isinstance(value, dict):
         return {str(key): to_data(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -209,13 +219,24 @@ def value_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _members_to_data(members: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of a record as data, without those that are None."""
+def _members_to_data(record: type, members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a record as data, without those that are None and not of type Any."""
     data = {}
     for name, member in members.items():
-        if member is not None:
+        if member is not None or _is_any(record, name):
             data[name] = to_data(member)
     return data
+
+
+def _is_any(record: type, name: str) -> bool:
+    """Return whether the member of this name has the type Any."""
+    for each_class in record.__mro__:
+        annotation = getattr(each_class, "__annotations__", {}).get(name)
+        if annotation is not None:
+            if get_origin(annotation) is Annotated:
+                annotation = get_args(annotation)[0]
+            return annotation is Any
+    return False
 
 
 def _compact_json(data: Any) -> str:

@@ -9,9 +9,15 @@ A child may inherit the lock of the process that starts it, and keeps it after t
 
 These processes are terminated (SIGTERM). Those that have not exited after a moment are killed.
 
-No other process is harmed. The kernel must confirm that a descriptor of the process carries this
-very lock, and who took the lock. A process that only has the lock file open is left alone, and so
-is everything where the kernel cannot be asked (see lock_owners.py).
+If such a process leads a process group, all members of the group are ended with it. A command may
+start programs without passing its descriptors on: Python's subprocess module closes them all. These
+programs do not have the lock, but they are in the group of the command. If the command has exited
+before the search, nothing leads to them any more, and they are not found.
+
+No other process is harmed. The kernel must confirm that a descriptor of the process, or of the
+leader of its group, carries this very lock, and who took the lock. A process that only has the lock
+file open is left alone, and so is everything where the kernel cannot be asked (see lock_owners.py).
+The group of a process that does not lead it is left alone, too: it may be that of a shell.
 
 A pid may be reused at any moment. So each process is signalled through a pid descriptor: open the
 descriptor, check again that its pid belongs to an orphan, then send the signal.
@@ -25,8 +31,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from select import POLLIN, poll
 
+from . import processes
 from .lock_owners import find_carriers, find_orphans
 from .signals import Signals
+
+FindPids = Callable[[], list[int]]
 
 _GRACE_SECONDS = 2.0
 """How long a process may take to exit after a signal."""
@@ -35,7 +44,7 @@ _POLL_SECONDS = 0.02
 
 
 def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
-    """End the orphans of this lock, and return their pids.
+    """End the orphans of this lock and the groups that they lead, and return their pids.
 
     An orphan keeps a lock that it inherited, although the process that took the lock has exited.
     """
@@ -43,11 +52,11 @@ def end_orphans(lock_path: Path, signals: Signals) -> list[int]:
     def find() -> list[int]:
         return find_orphans(lock_path)
 
-    return end_all(find, signals)
+    return end_all(with_groups(find), signals)
 
 
 def end_strays(lock_descriptor: int, signals: Signals) -> list[int]:
-    """End the processes that inherited the lock of this descriptor, and return their pids.
+    """End the strays with this lock and the groups that they lead, and return their pids.
 
     Call this when the process groups of all children have been ended. What still runs then has left
     its group, for example with setsid: it is a stray.
@@ -63,10 +72,41 @@ def end_strays(lock_descriptor: int, signals: Signals) -> list[int]:
                 strays.append(carrier.pid)
         return strays
 
-    return end_all(find_strays, signals)
+    return end_all(with_groups(find_strays), signals)
 
 
-def end_all(find: Callable[[], list[int]], signals: Signals) -> list[int]:
+def with_groups(find: FindPids) -> FindPids:
+    """Return a function that finds what `find` finds, and the members of groups that these lead.
+
+    It remembers the groups. When a leader has exited, `find` no longer returns it, but its members
+    may still run.
+    """
+    start_of_leader: dict[int, int] = {}
+
+    def find_with_groups() -> list[int]:
+        found = set(find())
+        start_of_new_leader = {}
+        for pid in found - start_of_leader.keys():
+            start = processes.start_of_leader(pid)
+            if start is not None:
+                start_of_new_leader[pid] = start
+        if start_of_new_leader:
+            # Find them again: a pid may have been reused before the start was read.
+            for pid in start_of_new_leader.keys() & set(find()):
+                start_of_leader[pid] = start_of_new_leader[pid]
+        groups = set()
+        for leader, start in start_of_leader.items():
+            # A group keeps its number for as long as it has members, also if its leader has exited.
+            # If another process has the number as its pid now, the group is gone.
+            if processes.start_ticks(leader) in (start, None):
+                groups.add(leader)
+        found.update(processes.members_of_groups(groups))
+        return sorted(found)
+
+    return find_with_groups
+
+
+def end_all(find: FindPids, signals: Signals) -> list[int]:
     """Terminate the processes that `find` returns, and kill those that do not exit in time.
 
     Return the pids of all processes that were sent a signal. If this process itself gets a second

@@ -6,7 +6,7 @@ knows nothing: its functions return None or nothing.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,12 +75,33 @@ def start_of(pid: int) -> str | None:
 
 def members_of_group(group: int) -> tuple[int, ...]:
     """Return the pids of the running members of a process group."""
+    return members_of_groups((group,))
+
+
+def members_of_groups(groups: Collection[int]) -> tuple[int, ...]:
+    """Return the pids of the running members of these process groups."""
+    if not groups:
+        return ()
     members = []
     for pid in pids():
         stat = _read_stat(str(pid))
-        if stat is not None and stat.group == group:
+        if stat is not None and stat.group in groups:
             members.append(pid)
     return tuple(members)
+
+
+def start_of_leader(pid: int) -> int | None:
+    """Return when the process was started, as `start_ticks` does, if it leads a process group.
+
+    A leader has created its group, which has the same number as the leader. Return None if the
+    process leads none, is not running, or cannot be seen from here.
+    """
+    if not can_see_processes():
+        return None
+    stat = _read_stat(str(pid))
+    if stat is None or stat.group != pid:
+        return None
+    return stat.start_ticks
 
 
 def descendants_of(ancestor: int) -> list[int]:

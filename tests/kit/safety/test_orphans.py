@@ -3,14 +3,15 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from sampletool.kit.safety import orphans
-from sampletool.kit.safety.orphans import end_all, end_orphans
+from sampletool.kit.safety import orphans, processes
+from sampletool.kit.safety.orphans import end_all, end_orphans, with_groups
 from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
@@ -41,7 +42,7 @@ def sleeping(descriptor: int | None = None) -> Iterator[subprocess.Popen[bytes]]
 
 _END_PROCESSES = """
 import signal, subprocess, time
-from sampletool.kit.safety import orphans
+from sampletool.kit.safety import orphans, processes
 from sampletool.kit.safety.signals import Signals
 
 signal.alarm(15)  # rather than wait without end
@@ -313,3 +314,112 @@ def test_no_process_is_looked_for_where_there_are_no_pid_descriptors(
     with sleeping() as process:
         assert end_all(lambda: [process.pid], signals) == []
         assert process.poll() is None
+
+
+# Groups
+
+
+def write_family(directory: Path, child: str) -> str:
+    """Write a program that starts this command in its own group, without the lock, and waits.
+
+    The command gets no inherited descriptor, as from Python's subprocess module.
+    """
+    path = directory / "leader"
+    starter = (
+        "import os, subprocess, sys; os.setpgid(0, 0); "
+        "subprocess.Popen(['sh', '-c', sys.argv[1]]).wait()"
+    )
+    path.write_text(f"#!{sys.executable}\nimport sys\nsys.argv[1:] = [{child!r}]\n{starter}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+def make_orphaned_group(directory: Path, child: str) -> tuple[int, int]:
+    """Kill the holder of a lock. Return the pids of its child, and of a child of that one.
+
+    The latter runs a shell command, which has to write its pid to the file `member`.
+    """
+    holder = Holding(directory / "lock", child=write_family(directory, child))
+    leader_pid = int(holder.hear()["child"])
+    member = directory / "member"
+    wait_until(lambda: member.exists() and member.read_text().endswith("\n"))
+    holder.kill()
+    return leader_pid, int(member.read_text())
+
+
+@pytest.mark.leaves_litter
+def test_the_group_of_an_orphan_is_ended_also_where_it_does_not_have_the_lock(
+    tmp_path: Path,
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    leader_pid, member_pid = make_orphaned_group(tmp_path, "echo $$ > member; exec sleep 600")
+
+    ended = end_orphans(tmp_path / "lock", signals)
+
+    assert ended == sorted([leader_pid, member_pid])
+    assert not is_running(member_pid)
+
+
+@pytest.mark.leaves_litter
+def test_a_member_that_outlives_the_leader_of_its_group_is_killed(
+    tmp_path: Path,
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By then, nobody has the lock any more."""
+    monkeypatch.setattr(orphans, "_GRACE_SECONDS", 0.3)
+    monkeypatch.chdir(tmp_path)
+    ignore_term = "trap '' TERM; echo $$ > member; while :; do sleep 0.05; done"
+    _leader_pid, member_pid = make_orphaned_group(tmp_path, ignore_term)
+
+    end_orphans(tmp_path / "lock", signals)
+
+    assert not is_running(member_pid)
+
+
+def test_the_group_of_an_orphan_that_does_not_lead_it_is_not_harmed(signals: Signals) -> None:
+    """It may be the group of a shell, which has nothing to do with the lock."""
+    with sleeping() as orphan, sleeping() as bystander:
+        assert os.getpgid(orphan.pid) == os.getpgid(bystander.pid)
+
+        ended = end_all(with_groups(find_running(orphan)), signals)
+
+        assert ended == [orphan.pid]
+        assert bystander.poll() is None
+
+
+def test_a_group_whose_number_was_reused_is_not_harmed(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The start of the process shows that it is another one."""
+    with subprocess.Popen(["sleep", "600"], process_group=0) as innocent:
+        first_find = find_in_turn([innocent.pid], [innocent.pid])
+        find = with_groups(first_find)
+        assert find() == [innocent.pid]
+
+        monkeypatch.setattr(processes, "start_ticks", lambda pid: 1)
+
+        assert find() == []
+        innocent.kill()
+
+
+def test_a_leader_that_is_not_found_a_second_time_gives_no_group() -> None:
+    """Its pid may have passed to the leader of an innocent group."""
+    with subprocess.Popen(["sleep", "600"], process_group=0) as innocent:
+        find = with_groups(find_in_turn([innocent.pid], [], []))
+
+        assert find() == [innocent.pid]
+        assert find() == []
+        innocent.kill()
+
+
+def find_running(process: subprocess.Popen[bytes]) -> Callable[[], list[int]]:
+    """Return a function that finds this process as long as it runs."""
+
+    def find() -> list[int]:
+        return [process.pid] if process.poll() is None else []
+
+    return find

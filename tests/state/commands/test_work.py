@@ -40,6 +40,7 @@ def test_work_runs_a_command_for_every_task_and_finishes_it(tool: Tool, workspac
         "lost": 0,
         "failures": [],
         "left": 0,
+        "failed": 0,
         "effect": "updated",
     }
     assert sorted((workspace / "out").read_text().splitlines()) == ["ann", "bob", '{"to": "eve"}']

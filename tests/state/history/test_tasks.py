@@ -48,7 +48,7 @@ def used(
 
 
 def replayed(begin: float, end: float, generation: int) -> Operation:
-    """Return a write that was repeated after its connection broke: a replay of an earlier one."""
+    """Return a write that was repeated after its connection broke: the store remembers it."""
     arguments: dict[str, Json] = {"generation": generation}
     return call(begin, end, "write", "t", arguments, {"value": 1, "replayed": True})
 

@@ -1,31 +1,20 @@
-"""How a response shows keys and values: without secrets, and the start of a long one."""
+"""How a response shows keys and values: without secrets, and the start of a long key."""
 
 import zlib
 from math import isfinite
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-from ...contract.response import value_text
+from ...contract.excerpt import MAX_LISTED_CHARACTERS
 from ...contract.text import MASK, is_secret, redact
 from ...settings.precedence import Key
 from ...settings.toml_key import MAX_SHOWN_KEY_CHARACTERS, TomlValue, show_key
-
-MAX_LISTED_CHARACTERS = 200
-"""The length of a value in a list. `config get` shows all of one value."""
 
 RevealOption = Annotated[
     bool,
     typer.Option("--reveal", help="Show passwords and other secrets instead of masking them."),
 ]
-
-
-class Excerpt(NamedTuple):
-    """A value, or the start of a long one."""
-
-    value: Any
-    length: int | None
-    """The number of characters of the whole value. It is None if `value` is the whole value."""
 
 
 def value_to_show(key: Key, value: TomlValue, *, reveal: bool) -> Any:
@@ -68,19 +57,3 @@ def key_to_show(key: Key) -> str:
         return text
     checksum = zlib.crc32(text.encode())
     return f"{text[:MAX_LISTED_CHARACTERS]}…{checksum:08x}"
-
-
-def excerpt(value: Any) -> Excerpt:
-    """Return the value. Of a long one, return the start of its text."""
-    text = value_text(value)
-    if len(text) <= MAX_LISTED_CHARACTERS:
-        return Excerpt(value=value, length=None)
-    return Excerpt(value=text[:MAX_LISTED_CHARACTERS], length=len(text))
-
-
-def excerpt_text(value: Any, length: int | None) -> str:
-    """Return the text that shows an excerpt to a person."""
-    text = value_text(value)
-    if length is None:
-        return text
-    return f"{text}… ({length} characters)"

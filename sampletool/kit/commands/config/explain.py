@@ -8,12 +8,13 @@ import typer
 from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import KeyNotFound
+from ...contract.excerpt import excerpt, excerpt_text
 from ...contract.response import UNTRUSTED
 from ...settings.known import find_setting, full_help
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
 from ._options import read_current_key
-from ._showing import RevealOption, excerpt, excerpt_text, key_to_show, value_to_show
+from ._showing import RevealOption, key_to_show, value_to_show
 from .get import KeyArgument
 
 spec = CommandSpec(

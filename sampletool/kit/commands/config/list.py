@@ -8,13 +8,14 @@ import typer
 from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import InvalidValues
+from ...contract.excerpt import excerpt, excerpt_text
 from ...contract.response import UNTRUSTED
 from ...contract.table import Line, header_row
 from ...pages import AfterOption, LimitOption, page_of
 from ...settings.known import find_setting
 from ...settings.precedence import Key, Settings, SourceName
 from ._options import ReadUserFileOption, settings_of
-from ._showing import RevealOption, excerpt, excerpt_text, key_to_show, value_to_show
+from ._showing import RevealOption, key_to_show, value_to_show
 
 spec = CommandSpec(
     effect="nothing",

@@ -1,11 +1,12 @@
 """List the values, one page at a time."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ....kit.contract.response import value_text
+from ....kit.contract.excerpt import excerpt, excerpt_text
+from ....kit.contract.response import UNTRUSTED
 from ....kit.contract.table import Line, header_row
 from ....kit.pages import AfterOption, LimitOption, first_page
 from ...protocol import Value
@@ -15,10 +16,25 @@ spec = _store.reads("state list", "state list --prefix plan.")
 
 
 @dataclass(frozen=True)
+class ListedValue:
+    """A value and its version, with at most 200 characters of the value."""
+
+    key: str
+    value: Annotated[Any, UNTRUSTED]
+    """The value. Of one with more than 200 characters, this is the start of its text."""
+
+    length: int | None
+    """The number of characters of a value that is not shown whole."""
+
+    version: int
+    expires_at: str | None
+
+
+@dataclass(frozen=True)
 class Values:
     """One page of values."""
 
-    values: list[Value]
+    values: list[ListedValue]
     next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
@@ -27,11 +43,23 @@ class Values:
             return ["No values."]
         lines: list[Line] = [header_row("key", "value", "version")]
         for value in self.values:
-            lines.append((value.key, value_text(value.value), str(value.version)))
+            text = excerpt_text(value.value, value.length)
+            lines.append((value.key, text, str(value.version)))
         return lines
 
 
-def _key(value: Value) -> str:
+def _to_listed_value(value: Value) -> ListedValue:
+    shown = excerpt(value.value)
+    return ListedValue(
+        key=value.key,
+        value=shown.value,
+        length=shown.length,
+        version=value.version,
+        expires_at=value.expires_at,
+    )
+
+
+def _key(value: ListedValue) -> str:
     return value.key
 
 
@@ -45,8 +73,12 @@ def command(
     limit: LimitOption = 100,
     store: _store.StoreOption = None,
 ) -> Values:
-    """List the values, sorted by key."""
+    """List the values, sorted by key.
+
+    Values longer than 200 characters are cut off. To see one of them in full, use `state get`.
+    """
     # One more than the page has: it shows whether there is another page.
     found = _store.connect(ctx, store).state_list(prefix, after or "", limit + 1)
-    page = first_page(found, limit, _key)
+    listed = [_to_listed_value(value) for value in found]
+    page = first_page(listed, limit, _key)
     return Values(page.rows, page.next_cursor)

@@ -1,11 +1,12 @@
 """List the tasks of one queue or of all queues, one page at a time."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ....kit.contract.response import value_text
+from ....kit.contract.excerpt import excerpt, excerpt_text
+from ....kit.contract.response import UNTRUSTED
 from ....kit.contract.table import Line, header_row
 from ....kit.pages import AfterOption, LimitOption, first_page, read_number
 from ...protocol import Status, TaskState
@@ -15,12 +16,41 @@ spec = _store.reads("task list", "task list mail --status failed", "task list --
 
 
 @dataclass(frozen=True)
+class ListedTask:
+    """A task, with at most 200 characters of its body."""
+
+    id: str
+    queue: str
+    status: Status
+    generation: int
+    attempts: int
+    body: Annotated[Any, UNTRUSTED]
+    """The body. Of one with more than 200 characters, this is the start of its text."""
+
+    body_length: int | None
+    """The number of characters of a body that is not shown whole."""
+
+    claimed_by: str | None
+    claimed_at: str | None
+    lease_expires_at: str | None
+    free_at: str | None
+    """When the task may be claimed. None if that is now, or if it is not free."""
+
+    position: int
+    """The place of the task in the order in which tasks were added."""
+
+
+@dataclass(frozen=True)
 class Tasks:
     """One page of tasks."""
 
-    tasks: list[TaskState]
+    tasks: list[ListedTask]
     left: int | None = None
-    """How many tasks of the queue are neither done nor failed. None without a queue."""
+    """How many tasks of the queue are neither done nor failed.
+
+    None without a queue. Also None with a status: counting takes the longer, the more tasks there
+    are, and finding some tasks with a status does not.
+    """
 
     next_cursor: str | None = None
 
@@ -31,13 +61,32 @@ class Tasks:
             lines = [header_row("task", "queue", "status", "claimed by", "body")]
         for task in self.tasks:
             claimed_by = task.claimed_by or "-"
-            lines.append((task.id, task.queue, task.status, claimed_by, value_text(task.body)))
+            body = excerpt_text(task.body, task.body_length)
+            lines.append((task.id, task.queue, task.status, claimed_by, body))
         if self.left is not None:
             lines.append(f"{self.left} left")
         return lines
 
 
-def _position(task: TaskState) -> int:
+def _to_listed_task(task: TaskState) -> ListedTask:
+    body = excerpt(task.body)
+    return ListedTask(
+        id=task.id,
+        queue=task.queue,
+        status=task.status,
+        generation=task.generation,
+        attempts=task.attempts,
+        body=body.value,
+        body_length=body.length,
+        claimed_by=task.claimed_by,
+        claimed_at=task.claimed_at,
+        lease_expires_at=task.lease_expires_at,
+        free_at=task.free_at,
+        position=task.position,
+    )
+
+
+def _position(task: ListedTask) -> int:
     return task.position
 
 
@@ -61,7 +110,8 @@ def command(
 ) -> Tasks:
     """List tasks, the oldest first.
 
-    The list shows who holds each task, since when, and how it ended.
+    The list shows who holds each task, since when, and how it ended. Bodies longer than 200
+    characters are cut off. To see one of them in full, use `task show`.
     """
     opened = _store.connect(ctx, store)
     # One more than the page has: it shows whether there is another page.
@@ -72,8 +122,9 @@ def command(
         limit + 1,
         newest_first=newest,
     )
-    page = first_page(found, limit, _position)
+    listed = [_to_listed_task(task) for task in found]
+    page = first_page(listed, limit, _position)
     left = None
-    if queue is not None:
+    if queue is not None and status is None:
         left = opened.task_left(queue)
     return Tasks(page.rows, left, page.next_cursor)

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from ....kit.context import Context
-from ....kit.contract.errors import InvalidValues, Mistake, ProgramNotFound
+from ....kit.contract.errors import InvalidValues, Mistake, ProgramNotFound, ToolError
 from ....kit.contract.expected import EXPECTED, to_tool_error
 from ....kit.global_options import DryRunOption
+from ....kit.safety.errors import DeadlineExceeded, Interrupted, SafetyError
 from ...connect import connect_for_command
-from ...errors import TasksFailed
+from ...errors import TasksFailed, TasksFailedElsewhere
 from ...report import WorkReport
 from ...values import check_arguments
 from ...worker import Worker, WorkOptions
@@ -28,6 +29,9 @@ spec = _store.changes(
 _MIN_LEASE_MS = 1000
 
 
+ExpectedError = ToolError | SafetyError | OSError
+
+
 def work(worker: Worker, *, until_empty: bool) -> WorkReport:
     """Work until no tasks are left, or until a signal or --timeout, and return what was done."""
     try:
@@ -38,18 +42,46 @@ def work(worker: Worker, *, until_empty: bool) -> WorkReport:
                 worker.prepare_to_leave()
     except EXPECTED as error:
         worker.give_all_back()
+        if worker.is_settled:
+            error = _without_uncertain_change(error)
         raise to_tool_error(error).with_data(worker.report(left=None)) from error
-    report = worker.report(left=0)
-    if worker.last_tries:
-        failed_tasks = sorted(worker.last_tries)
-        raise TasksFailed(count=len(failed_tasks), failed=failed_tasks, data=report)
+    failed = worker.find_failed_tasks()
+    if failed is None:
+        worker.context.warn(
+            "NOT_COUNTED",
+            "The store is unreachable. So it is unknown whether tasks have failed.",
+        )
+        return worker.report(left=0)
+    report = worker.report(left=0, failed=failed.count)
+    elsewhere = failed.count - len(failed.own)
+    if elsewhere > 0:
+        raise TasksFailedElsewhere(
+            count=failed.count,
+            elsewhere=elsewhere,
+            failed=failed.own,
+            data=report,
+        )
+    if failed.count > 0:
+        raise TasksFailed(count=failed.count, failed=failed.own, data=report)
     return report
+
+
+def _without_uncertain_change(error: ExpectedError) -> ExpectedError:
+    """Return the error without a change whose outcome was unknown, and is known now."""
+    if isinstance(error, Interrupted):
+        return Interrupted(error.signal_number)
+    if isinstance(error, DeadlineExceeded):
+        return DeadlineExceeded(error.seconds, error.waiting_for)
+    return error
 
 
 def _work_on(worker: Worker, *, until_empty: bool) -> None:
     """Take turns. Return when no tasks are left if `until_empty`, and never otherwise."""
     has_said_that_it_waits = False
     while True:
+        if until_empty and not worker.has_counted_failures():
+            worker.wait()
+            continue
         worker.turn()
         if worker.is_idle:
             if until_empty:

@@ -1,0 +1,144 @@
+"""How the cost of a verb grows with the number of stored tasks: 100, 10,000 and 200,000.
+
+Half of the stored tasks have failed, and nearly all of the others are done. Each verb is timed 100
+times. The table shows the 20th percentile: other work on the machine only makes a verb slower.
+"""
+
+import secrets
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sampletool.state.connect import open_store
+from sampletool.state.protocol import Fence, NewTask
+from sampletool.state.store import Store
+from tests.state.conftest import postgres_url, valkey_url
+from tests.state.support.servers import NoServer, Server, run_directory
+from tests.state.support.store_client import make_policy
+
+SIZES = (100, 10_000, 200_000)
+MAX_GROWTH = 1.5
+MAX_LIST_MS = 50.0
+
+_BACKENDS = ("sqlite", "postgres", "valkey")
+_REPETITIONS = 100
+_FREE_TASKS = 20
+"""How many tasks are free while verbs are timed."""
+
+_ADDED_AT_ONCE = 1000
+_CLAIMED_AT_ONCE = 500
+_QUEUE = "work"
+_LONG_MS = 3_600_000
+
+
+def main() -> None:
+    print(
+        f"{'':<10} {'tasks':>8} {'add':>9} {'claim':>9} {'list failed':>12} {'list free':>10}   ms"
+    )
+    for backend in _BACKENDS:
+        try:
+            _measure_backend(backend)
+        except NoServer as reason:
+            print(f"{backend}: {reason}")
+    print(f"Each column should grow by a factor of at most {MAX_GROWTH}.\n")
+
+
+def _measure_backend(backend: str) -> None:
+    first_row: list[float] = []
+    for size in SIZES:
+        with empty_store(backend) as store:
+            fill(store, size)
+            row = [timed(verb) for verb in verbs(store)]
+        first_row = first_row or row
+        growth = [later / first for later, first in zip(row, first_row, strict=True)]
+        cells = "".join(f"{ms:>10.2f}" for ms in row)
+        factors = ", ".join(f"{factor:.2f}" for factor in growth)
+        print(f"{backend:<10} {size:>8,}{cells}   growth {factors}", flush=True)
+
+
+@contextmanager
+def empty_store(backend: str) -> Iterator[Store]:
+    """Yield a store without tasks, in a file or on a server of its own."""
+    with tempfile.TemporaryDirectory(prefix="growth-") as directory:
+        if backend == "sqlite":
+            with closing(
+                open_store(f"sqlite://{directory}/state.db", None, make_policy())
+            ) as store:
+                yield store
+            return
+        server = Server(backend, run_directory(secrets.token_hex(6), backend))
+        try:
+            make_url = postgres_url if backend == "postgres" else valkey_url
+            url = make_url(server, "main")
+            with closing(open_store(url, None, make_policy(patience=60))) as store:
+                yield store
+        finally:
+            server.end()
+
+
+def fill(store: Store, count: int) -> None:
+    """Add this many tasks: half of them have failed, and nearly all others are done."""
+    for first in range(0, count, _ADDED_AT_ONCE):
+        added = min(_ADDED_AT_ONCE, count - first)
+        store.task_add(_QUEUE, [NewTask({"n": first + number}) for number in range(added)])
+    _end_tasks(store, count // 2, fail=True)
+    _end_tasks(store, count // 2 - _FREE_TASKS, fail=False)
+
+
+def _end_tasks(store: Store, count: int, *, fail: bool) -> None:
+    ended = 0
+    while ended < count:
+        claimed = store.task_claim(
+            _QUEUE,
+            "bench",
+            # A last attempt whose lease has expired has failed.
+            lease_ms=0 if fail else _LONG_MS,
+            count=min(_CLAIMED_AT_ONCE, count - ended),
+            max_attempts=1,
+        ).tasks
+        if not fail:
+            fences = [Fence(task.id, task.generation) for task in claimed]
+            store.task_claim("none", "bench", lease_ms=0, finish=fences)
+        ended += len(claimed)
+    # Let a claim notice the leases that have expired.
+    store.task_claim(_QUEUE, "bench", lease_ms=_LONG_MS, count=0)
+
+
+def verbs(store: Store) -> list[Callable[[], object]]:
+    """Return functions that add, claim (and finish), list failed tasks, and list free ones."""
+    to_finish: list[Fence] = []
+
+    def add() -> None:
+        store.task_add(_QUEUE, [NewTask("x")])
+
+    def claim() -> None:
+        claimed = store.task_claim(_QUEUE, "bench", lease_ms=_LONG_MS, finish=to_finish).tasks
+        to_finish[:] = [Fence(task.id, task.generation) for task in claimed]
+
+    def list_failed() -> None:
+        page = store.task_list(None, "failed", 0, 100)
+        assert page[0].status == "failed"
+
+    def list_free() -> None:
+        store.task_list(_QUEUE, "free", 0, 10)
+
+    return [add, claim, list_failed, list_free]
+
+
+def timed(verb: Callable[[], object]) -> float:
+    """Return how many milliseconds the verb takes, without the interference of other programs."""
+    durations_ms = []
+    for _ in range(_REPETITIONS):
+        started_at = time.perf_counter()
+        verb()
+        durations_ms.append((time.perf_counter() - started_at) * 1000)
+    first_fifth, *_others = statistics.quantiles(durations_ms, n=5)
+    return first_fifth
+
+
+if __name__ == "__main__":
+    sys.exit(main())
