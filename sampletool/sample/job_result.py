@@ -41,6 +41,8 @@ class JobResult:
     """The end of what the command has printed."""
     log: str | None = None
     """The file with everything that the command has printed."""
+    log_missing_bytes: int | None = None
+    """How much is missing in the middle of the log, because the command has printed too much."""
 
     def lines(self) -> list[str]:
         """Return what a person sees about this job."""
@@ -59,7 +61,9 @@ class JobResult:
         if self.tail is not None:
             last_lines = self.tail.splitlines()[-_SHOWN_LINES:]
             lines += [f"    {line}" for line in last_lines]
-        if self.log is not None:
+        if self.log_missing_bytes is not None:
+            lines.append(f"    output without {self.log_missing_bytes} bytes of it: {self.log}")
+        elif self.log is not None:
             lines.append(f"    whole output: {self.log}")
         return lines
 
