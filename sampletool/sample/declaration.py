@@ -127,6 +127,9 @@ def _problem_of_path(path: str, member: str) -> str | None:
 
 def _overlapping_outputs(outputs: tuple[str, ...]) -> Iterator[str]:
     """Yield the outputs that are declared twice, or that are inside another output."""
+    if len(outputs) == 1:
+        # Most targets have one output. For 1,000 of them, the loop takes 12 ms.
+        return
     for output, count in Counter(outputs).items():
         if count > 1:
             yield f"outputs: {output!r} is declared {count} times"

@@ -54,7 +54,6 @@ def _plan_target(
 
     `planned` has the targets that it needs. Raise ValueError or OSError if it cannot be built.
     """
-    outputs.must_be_free(job.name)
     inputs = job.find_inputs(outputs.workspace)
     _check_that_no_input_is_an_output(inputs, job.outputs)
     for path in inputs - digests.keys():
@@ -74,6 +73,8 @@ def _plan_target(
         env=dict(job.env),
     )
     reason = why_stale(job.name, record, outputs)
+    if reason is not None:
+        outputs.must_be_free(job.name)
     return PlannedJob(job, record, must_run=reason is not None, reason=reason)
 
 
@@ -120,6 +121,8 @@ def why_stale(target: str, now: BuildRecord, outputs: Outputs) -> str | None:
 
 def _first_difference(before: dict[str, str], now: dict[str, str]) -> str | None:
     """Return the first name with another value, and how it differs. None if there is none."""
+    if before == now:
+        return None
     for name in sorted(before.keys() | now.keys()):
         if name not in before:
             return f"{name} is new"

@@ -18,7 +18,7 @@ from ..job_result import JobResult, Status, result_lines
 from ..plan import plan
 from ..publish import Outputs
 from ..run import JobRun
-from ..workspace import Declarations, choose, read_workspace
+from ..workspace import Declarations, choose, read_again, read_workspace
 from ._options import ForceUnlockOption, JobsOption
 
 spec = CommandSpec(
@@ -55,10 +55,10 @@ def build(
 ) -> Build:
     """Bring these targets up to date, or all of them if no name is given."""
     # A mistake is reported before the lock file and the directories of a build are created.
-    choose("target", names, read_workspace(context).targets)
+    declarations = read_workspace(context)
+    choose("target", names, declarations.targets)
     with build_lock(context, "exclusive", jobs, force_unlock=force_unlock) as workplace:
-        # The file may have been changed while this command waited for the lock.
-        declarations = read_workspace(context)
+        declarations = read_again(context, declarations)
         return build_targets(workplace, declarations, names)
 
 

@@ -19,7 +19,7 @@ from ..journal import BuildRecord
 from ..plan import PlannedJob, plan
 from ..publish import Outputs
 from ..run import JobRun
-from ..workspace import Declarations, choose, read_workspace
+from ..workspace import Declarations, choose, read_again, read_workspace
 from ._options import ForceUnlockOption, JobsOption
 from .build import Build, build_targets
 from .build import spec as build_spec
@@ -61,11 +61,11 @@ def test(
     shared one without letting another build in between.
     """
     # A mistake is reported before the lock file and the directories of a build are created.
-    choose("check", names, read_workspace(context).checks)
+    declarations = read_workspace(context)
+    choose("check", names, declarations.checks)
     mode: LockMode = "exclusive" if first_build else "shared"
     with build_lock(context, mode, jobs, force_unlock=force_unlock) as workplace:
-        # The file may have been changed while this command waited for the lock.
-        declarations = read_workspace(context)
+        declarations = read_again(context, declarations)
         chosen = choose("check", names, declarations.checks)
         checks = [declarations.checks[name] for name in chosen]
         needs = _needs_of(checks)
