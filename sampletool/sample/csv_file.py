@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ..kit.contract.text import counted
 from ..kit.safety.errors import UnsafePath
 from .errors import InputChanged
 
@@ -26,6 +27,7 @@ MAX_COLUMNS = 1000
 
 _BLOCK_BYTES = 256 * 1024
 _MAX_BLOCKS_OF_ROW = 8
+"""How many blocks a row may be in. Without a limit, a quote that is never closed fills memory."""
 
 Row = list[str]
 
@@ -90,21 +92,33 @@ def survey(file: CsvFile, beat: Callable[[], None]) -> tuple[str, list[Part]]:
         digest.update(block)
         has_quote = has_quote or b'"' in block
         beat()
-    bounds = {0, size}
-    # In quotes, the end of a line may be inside of a cell. So a file with quotes has one part.
-    if not has_quote:
-        for offset in range(PART_BYTES, size, PART_BYTES):
-            line_end = os.pread(file.descriptor, _BLOCK_BYTES, offset).find(b"\n")
-            # If there is none, the two parts stay together.
-            if line_end >= 0:
-                bounds.add(offset + line_end + 1)
-    parts = [Part(start, end) for start, end in pairwise(sorted(bounds))]
+    if has_quote:
+        # A line end may be inside of a quoted cell, so it is not known which of them end a row.
+        parts = [Part(0, size)]
+    else:
+        parts = _divide_at_line_ends(file)
     return digest.hexdigest(), parts
+
+
+def _divide_at_line_ends(file: CsvFile) -> list[Part]:
+    """Return parts of about PART_BYTES. Each ends at the end of a line."""
+    size = file.found.st_size
+    bounds = {0, size}
+    for offset in range(PART_BYTES, size, PART_BYTES):
+        line_end = os.pread(file.descriptor, _BLOCK_BYTES, offset).find(b"\n")
+        # If there is no line end nearby, the part before and the part behind stay one part.
+        if line_end >= 0:
+            bounds.add(offset + line_end + 1)
+    return [Part(start, end) for start, end in pairwise(sorted(bounds))]
 
 
 def read_header(file: CsvFile) -> Row:
     """Return the names of the columns. Raise BadRow if the first row cannot be used."""
-    header = PartReader(file, Part(0, file.found.st_size)).header
+    whole_file = Part(0, file.found.st_size)
+    no_row: tuple[int, Row] = (1, [])
+    _line, header = next(PartReader(file, whole_file).rows(), no_row)
+    if not header:
+        raise BadRow(1, "the first line must be a header, but it is empty")
     if len(header) > MAX_COLUMNS:
         raise BadRow(1, f"{len(header)} columns, but at most {MAX_COLUMNS} are allowed")
     return header
@@ -114,57 +128,65 @@ class PartReader:
     """A reader for the rows of one part. Several processes can share the file's descriptor."""
 
     def __init__(self, file: CsvFile, part: Part) -> None:
-        """Begin at the start of the part. Read the header, if it is in this part."""
-        self.line = 0
-        """The number of lines in the rows that were read."""
-        self._blocks = 0
-        """How many blocks were read since the last batch was complete."""
-        lines = self._lines(file.descriptor, part)
+        self._file = file
+        self._part = part
         # csv.reader() asks for a line only when it needs one.
-        self._reader = csv.reader(lines, delimiter=file.delimiter, strict=True)
-        self.header: Row = []
-        if part.start == 0:
-            self.header = next(self._rows(), [])
-            if not self.header:
-                raise BadRow(1, "the first line must be a header, but it is empty")
+        self._reader = csv.reader(self._lines(), delimiter=file.delimiter, strict=True)
+        self._blocks_read = 0
+        """How many blocks were read since the last batch was complete."""
+
+    @property
+    def line_count(self) -> int:
+        """The number of lines in the rows that were read."""
+        return self._reader.line_num
 
     def batches(self, width: int) -> Iterator[list[Row]]:
-        """Yield the rows, without blank lines. Raise BadRow at a row without `width` cells."""
+        """Yield the rows of the part, without the header and blank lines.
+
+        A batch has about the rows of one block. Raise BadRow at a row without `width` cells.
+        """
         batch: list[Row] = []
-        line = self.line + 1
-        for row in self._rows():
+        rows = self.rows()
+        if self._part.start == 0:
+            # The first row has the names of the columns.
+            next(rows, None)
+        for line, row in rows:
             if len(row) == width:
                 batch.append(row)
             elif row:
-                raise BadRow(line, f"{len(row)} cells instead of {width}")
-            line = self.line + 1
-            if self._blocks > 0:
+                raise BadRow(line, f"{counted(len(row), 'cell')} instead of {width}")
+            if self._blocks_read > 0:
                 yield batch
                 batch = []
-                self._blocks = 0
+                self._blocks_read = 0
         yield batch
 
-    def _rows(self) -> Iterator[Row]:
-        """Yield the rows. Raise BadRow at a row that is not valid CSV or UTF-8."""
+    def rows(self) -> Iterator[tuple[int, Row]]:
+        """Yield the number of its first line and the cells of each row.
+
+        Raise BadRow at a row that is not valid CSV or UTF-8.
+        """
+        first_line = 1
         try:
             for row in self._reader:
-                self.line = self._reader.line_num
-                yield row
+                yield first_line, row
+                first_line = self._reader.line_num + 1
         except csv.Error as error:
-            raise BadRow(self.line + 1, str(error)) from error
+            raise BadRow(first_line, str(error)) from error
         except UnicodeDecodeError as error:
             # The reader has counted the lines before the one that could not be decoded.
             raise BadRow(self._reader.line_num + 1, "the text is not UTF-8") from error
 
-    def _lines(self, descriptor: int, part: Part) -> Iterator[str]:
-        """Yield the lines of the part, with their ends."""
+    def _lines(self) -> Iterator[str]:
+        """Yield the lines of the part, with their ends. Raise csv.Error if a row is too long."""
         rest = b""
-        for offset in range(part.start, part.end, _BLOCK_BYTES):
-            self._blocks += 1
-            if self._blocks > _MAX_BLOCKS_OF_ROW:
+        for offset in range(self._part.start, self._part.end, _BLOCK_BYTES):
+            self._blocks_read += 1
+            if self._blocks_read > _MAX_BLOCKS_OF_ROW:
                 max_bytes = _MAX_BLOCKS_OF_ROW * _BLOCK_BYTES
                 raise csv.Error(f"the row is longer than {max_bytes} bytes")
-            block = os.pread(descriptor, min(_BLOCK_BYTES, part.end - offset), offset)
+            size = min(_BLOCK_BYTES, self._part.end - offset)
+            block = os.pread(self._file.descriptor, size, offset)
             if offset == 0:
                 block = block.removeprefix(BOM_UTF8)
             lines = (rest + block).splitlines(keepends=True)

@@ -37,7 +37,12 @@ Identity = dict[str, Any]
 Columns = list[dict[str, Any]]
 
 
-def look(path: Path, identity: Identity, *, overwrite: bool) -> tuple[OutputEffect, Columns | None]:
+def check_output(
+    path: Path,
+    identity: Identity,
+    *,
+    overwrite: bool,
+) -> tuple[OutputEffect, Columns | None]:
     """Return what publishing would do, and the columns of the result if it is there already.
 
     Raise OutputExists if there is something else, and `overwrite` is False. Raise UnsafePath if it
@@ -56,9 +61,9 @@ def look(path: Path, identity: Identity, *, overwrite: bool) -> tuple[OutputEffe
 
 
 def publish(path: Path, identity: Identity, columns: Columns, *, overwrite: bool) -> OutputEffect:
-    """Write the result. Hold the lock at `lock_path`. The errors are those of `look`."""
+    """Write the result. Hold the lock at `lock_path`. The errors are those of `check_output`."""
     sweep(path, _LITTER_SECONDS)
-    effect, _ = look(path, identity, overwrite=overwrite)
+    effect, _ = check_output(path, identity, overwrite=overwrite)
     lines = ",\n".join(_json(column) for column in columns)
     content = _sealed(f'{{"about":{_json(identity)},\n"columns":[\n{lines}],\n'.encode())
     if overwrite:
@@ -68,7 +73,7 @@ def publish(path: Path, identity: Identity, columns: Columns, *, overwrite: bool
         create(path, content)
     except FileExistsError:
         # A command that does not share our lock was faster. It may have the same result.
-        effect, _ = look(path, identity, overwrite=False)
+        effect, _ = check_output(path, identity, overwrite=False)
         return effect
     return "created"
 

@@ -2,83 +2,106 @@
 
 from dataclasses import dataclass, replace
 
-from .publish import Built, Outputs
-from .workspace import Job, Jobs, choose
+from .job import Job
+from .journal import BuildRecord
+from .publish import Outputs
+from .workspace import Declarations, Problem, choose, invalid_workspace
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A job, and what it is going to be built from."""
+class PlannedJob:
+    """A job, and whether its command has to run."""
 
     job: Job
-    built: Built
-    reason: str | None
-    """Why the job has to run. None if its outputs are up to date."""
+    record: BuildRecord
+    """What the job is going to be built from."""
+    must_run: bool
+    reason: str | None = None
+    """Why a target has to be built."""
 
 
-def plan(declared: Jobs, names: list[str], outputs: Outputs) -> dict[str, Planned]:
+def plan(
+    declarations: Declarations,
+    names: list[str],
+    outputs: Outputs,
+) -> dict[str, PlannedJob]:
     """Return these targets and the targets that they need, each after its own needs.
 
     Raise InvalidWorkspace with everything that keeps them from being built.
     """
-    planned: dict[str, Planned] = {}
-    problems: list[tuple[str, str]] = []
-    # An input of many targets is read once.
+    planned: dict[str, PlannedJob] = {}
+    problems: list[Problem] = []
+    # The digests of all inputs. An input of many targets is read only once.
     digests: dict[str, str] = {}
-    for job in declared.with_needs(choose("target", names, declared.targets)):
+    chosen = choose("target", names, declarations.targets)
+    for job in declarations.with_needs(chosen):
         try:
             planned[job.name] = _plan_target(job, planned, digests, outputs)
         except (ValueError, OSError) as error:
-            problems.append((f"target.{job.name}", str(error)))
-    declared.must_have_no(problems)
+            problems.append(Problem(f"target.{job.name}", str(error)))
+    if problems:
+        raise invalid_workspace(declarations.toml, problems)
     return planned
 
 
 def _plan_target(
     job: Job,
-    planned: dict[str, Planned],
+    planned: dict[str, PlannedJob],
     digests: dict[str, str],
     outputs: Outputs,
-) -> Planned:
-    """Return a target. Raise ValueError or OSError if it cannot be built."""
-    outputs.must_be_free(job.name)
+) -> PlannedJob:
+    """Return the plan for a target, and add the digests of its inputs to `digests`.
+
+    `planned` has the targets that it needs. Raise ValueError or OSError if it cannot be built.
+    """
     inputs = job.find_inputs(outputs.workspace)
     _check_that_no_input_is_an_output(inputs, job.outputs)
     for path in inputs - digests.keys():
         digests[path] = outputs.digest(outputs.workspace / path)
     needs = {}
     for need in job.needs:
-        is_up_to_date = need in planned and planned[need].reason is None
-        needs[need] = outputs.content_of(need) if is_up_to_date else "to be built"
-    built = Built(
+        # A need that has a problem is not in `planned`.
+        if need in planned and not planned[need].must_run:
+            needs[need] = outputs.content_of(need)
+        else:
+            needs[need] = "to be built"
+    record = BuildRecord(
         run=list(job.run),
         wanted=list(job.outputs),
         inputs={path: digests[path] for path in inputs},
         needs=needs,
         env=dict(job.env),
     )
-    return Planned(job, built, why_stale(job.name, built, outputs))
+    reason = why_stale(job.name, record, outputs)
+    if reason is not None:
+        outputs.must_be_free(job.name)
+    return PlannedJob(job, record, must_run=reason is not None, reason=reason)
 
 
 def _check_that_no_input_is_an_output(inputs: set[str], outputs: tuple[str, ...]) -> None:
+    """Raise ValueError if a file is both. Then each build would make its own target stale."""
     for path in sorted(inputs):
         for output in outputs:
             if f"{path}/".startswith(f"{output}/"):
                 raise ValueError(f"{path!r} is an input and an output")
 
 
-def look_again(planned: Planned, outputs: Outputs) -> Planned:
-    """Return the target after its needs were built. It is up to date if they came out as before."""
-    if not planned.built.needs:
+def plan_again(planned: PlannedJob, outputs: Outputs) -> PlannedJob:
+    """Return the plan for a target after its needs were built.
+
+    If their outputs are the same as before, the target is up to date after all.
+    """
+    if not planned.record.needs:
         return planned
     needs = {need: outputs.content_of(need) for need in planned.job.needs}
-    built = replace(planned.built, needs=needs)
-    return replace(planned, built=built, reason=why_stale(planned.job.name, built, outputs))
+    record = replace(planned.record, needs=needs)
+    reason = why_stale(planned.job.name, record, outputs)
+    return PlannedJob(planned.job, record, must_run=reason is not None, reason=reason)
 
 
-def why_stale(target: str, now: Built, outputs: Outputs) -> str | None:
+def why_stale(target: str, now: BuildRecord, outputs: Outputs) -> str | None:
     """Return what has changed since the target was built. None if nothing has."""
-    before = outputs.built.get(target)
+    before = outputs.records.get(target)
     if before is None:
         return "it was not built before"
     if before.run != now.run:
@@ -98,6 +121,8 @@ def why_stale(target: str, now: Built, outputs: Outputs) -> str | None:
 
 def _first_difference(before: dict[str, str], now: dict[str, str]) -> str | None:
     """Return the first name with another value, and how it differs. None if there is none."""
+    if before == now:
+        return None
     for name in sorted(before.keys() | now.keys()):
         if name not in before:
             return f"{name} is new"

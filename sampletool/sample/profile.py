@@ -42,6 +42,13 @@ class Numbers:
     rest: float
     """The difference between the exact sum and `total`. Without it, small errors would add up."""
 
+    def describe(self) -> dict[str, Any]:
+        """Return the type and the range of the numbers, as the result shows them."""
+        if self.are_integers:
+            return {"type": "integer", "min": self.minimum, "max": self.maximum}
+        # The minimum may come from a batch of integers.
+        return {"type": "number", "min": float(self.minimum), "max": float(self.maximum)}
+
 
 @dataclass(frozen=True)
 class ColumnProfile:
@@ -69,18 +76,13 @@ class ColumnProfile:
             description["min"] = self.minimum
             description["max"] = self.maximum
         else:
-            # The minimum may come from a batch of integers, in a column of other numbers.
-            number_type = int if self.numbers.are_integers else float
-            description["type"] = "integer" if self.numbers.are_integers else "number"
-            description["min"] = number_type(self.numbers.minimum)
-            description["max"] = number_type(self.numbers.maximum)
+            description |= self.numbers.describe()
             description["mean"] = self.numbers.total / self.count
         if self.counts is not None:
             description["distinct"] = len(self.counts)
-            frequent = self.counts.most_common(_MAX_FREQUENT)
-            description["frequent"] = [
-                {"value": value, "count": count} for value, count in frequent
-            ]
+            description["frequent"] = []
+            for value, count in self.counts.most_common(_MAX_FREQUENT):
+                description["frequent"].append({"value": value, "count": count})
         return description
 
 
@@ -92,18 +94,7 @@ def profile_part(file: CsvFile, part: Part, width: int) -> tuple[list[ColumnProf
         if batch:
             cells_by_column = zip(*batch, strict=True)
             columns = merge_columns(columns, [profile_cells(cells) for cells in cells_by_column])
-    return columns, reader.line
-
-
-def merge_columns(first: list[ColumnProfile], second: list[ColumnProfile]) -> list[ColumnProfile]:
-    """Return the profiles of the columns from those of some rows, and of the rows that follow."""
-    # With many columns, each one may count fewer values, because all counters share the memory.
-    share_of_column = _MAX_DISTINCT_OF_ALL_COLUMNS // len(first)
-    max_distinct = min(_MAX_DISTINCT, share_of_column)
-    merged = []
-    for first_column, second_column in zip(first, second, strict=True):
-        merged.append(_merge_column(first_column, second_column, max_distinct))
-    return merged
+    return columns, reader.line_count
 
 
 def profile_cells(cells: Sequence[str]) -> ColumnProfile:
@@ -124,6 +115,17 @@ def profile_cells(cells: Sequence[str]) -> ColumnProfile:
     )
 
 
+def merge_columns(first: list[ColumnProfile], second: list[ColumnProfile]) -> list[ColumnProfile]:
+    """Return the profiles of the columns from those of some rows, and of the rows that follow."""
+    # With many columns, each one may count fewer values, because all counters share the memory.
+    share_of_column = _MAX_DISTINCT_OF_ALL_COLUMNS // len(first)
+    max_distinct = min(_MAX_DISTINCT, share_of_column)
+    merged = []
+    for first_column, second_column in zip(first, second, strict=True):
+        merged.append(_merge_column(first_column, second_column, max_distinct))
+    return merged
+
+
 def _merge_column(
     first: ColumnProfile,
     second: ColumnProfile,
@@ -135,23 +137,22 @@ def _merge_column(
     """
     missing = first.missing + second.missing
     # A profile without values has no minimum, so it must not be compared with another one.
-    if second.count == 0:
-        return replace(first, missing=missing)
-    counts = second.counts
-    if first.count > 0:
-        counts = _merge_counts(first.counts, second.counts)
-    if counts is not None and len(counts) > max_distinct:
-        counts = None
     if first.count == 0:
-        return replace(second, missing=missing, counts=counts)
-    return ColumnProfile(
-        missing=missing,
-        count=first.count + second.count,
-        minimum=min(first.minimum, second.minimum),
-        maximum=max(first.maximum, second.maximum),
-        numbers=_merge_numbers(first.numbers, second.numbers),
-        counts=counts,
-    )
+        merged = replace(second, missing=missing)
+    elif second.count == 0:
+        merged = replace(first, missing=missing)
+    else:
+        merged = ColumnProfile(
+            missing=missing,
+            count=first.count + second.count,
+            minimum=min(first.minimum, second.minimum),
+            maximum=max(first.maximum, second.maximum),
+            numbers=_merge_numbers(first.numbers, second.numbers),
+            counts=_merge_counts(first.counts, second.counts),
+        )
+    if merged.counts is not None and len(merged.counts) > max_distinct:
+        return replace(merged, counts=None)
+    return merged
 
 
 def _merge_counts(first: Counter[str] | None, second: Counter[str] | None) -> Counter[str] | None:

@@ -1,45 +1,28 @@
 """Run the commands of targets and checks in parallel, while this process holds the build lock.
 
-Each command runs in a directory of its own. It contains only what the job has declared: links to
-its input files at their paths in the workspace, and links to the outputs of the targets that it
-needs, in `out/NAME`. So a command that reads something else by a relative path fails, and cannot
-give a result that depends on something unknown.
-
-All commands have exited before the lock is released.
+A job runs after the targets that it needs. Its command runs in a directory of its own (see
+job_directory.py). When the command of a target has succeeded, its outputs are published at once.
 """
 
 import errno
 import os
-import resource
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Annotated, Literal
 
-from ..kit.context import NO_WAIT_SECONDS, Context
-from ..kit.contract.expected import EXPECTED, to_tool_error
-from ..kit.contract.response import UNTRUSTED
 from ..kit.contract.text import printable_lines
-from ..kit.places import make_workspace_directory, workspace_lock
-from ..kit.program import WORKSPACE_FILE, env_variable
-from ..kit.safety.children import ChildExit, Children
-from ..kit.safety.errors import LockTimeout
-from ..kit.safety.orphans import end_orphans
-from ..kit.safety.private_directory import PRIVATE_MODE, private_directory
+from ..kit.safety.children import ChildExit
+from ..kit.safety.private_directory import private_directory
 from ..kit.work.progress import Progress
-from .plan import Planned, look_again
+from .build_lock import Workplace
+from .job import Kind
+from .job_directory import create_job_directory, job_environment
+from .job_result import JobResult
+from .plan import PlannedJob, plan_again
 from .publish import Outputs
 from .trees import remove
-
-_PASSED_ON = frozenset(
-    {"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME"}
-)
-"""The variables of the caller that a command gets, in addition to those of the tool."""
-
-_SHOWN_LINES = 10
 
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 """The errors of the system that go away when another command exits.
@@ -47,152 +30,17 @@ _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 There are too many open files or processes, or too little memory.
 """
 
-_RESERVED_FILES = 40
-"""How many open files this process needs for itself."""
 
-_FILES_OF_JOB = 3
-"""How many open files a running job needs: its output, its exit, and its log."""
-
-Status = Literal[
-    "built",
-    "up_to_date",
-    "stale",
-    "skipped",
-    "passed",
-    "failed",
-    "stopped",
-    "not_started",
-    "would_run",
-]
+class _CannotStart(Exception):
+    """A job that cannot be started. The message says why."""
 
 
-@dataclass(frozen=True)
-class JobResult:
-    """What the response says about one target or check."""
-
-    name: str
-    status: Status
-    reason: str | None = None
-    """Why a target had to be built."""
-    outputs: str | None = None
-    """The directory of the outputs that were built."""
-    note: str | None = None
-    exit_status: int | None = None
-    tail: Annotated[str | None, UNTRUSTED] = None
-    """The end of what the command has printed."""
-    log: str | None = None
-    """The file with everything that the command has printed."""
-
-    def lines(self) -> list[str]:
-        """Return what a person sees about this job."""
-        if self.status == "failed":
-            return self._lines_of_failure()
-        status = self.status.replace("_", " ")
-        explanation = self.reason if self.note is None else self.note
-        if explanation is None:
-            return [f"{self.name}: {status}"]
-        return [f"{self.name}: {status} ({explanation})"]
-
-    def _lines_of_failure(self) -> list[str]:
-        """Return why the job failed, the end of its output, and where all of the output is."""
-        lines = [f"{self.name}: {self.note}"]
-        if self.tail is not None:
-            lines += [f"    {line}" for line in self.tail.splitlines()[-_SHOWN_LINES:]]
-        if self.log is not None:
-            lines.append(f"    whole output: {self.log}")
-        return lines
-
-
-def result_lines(results: Iterable[JobResult], kind: str) -> list[str]:
-    """Return what a person sees at the end: the jobs that need attention, and a summary.
-
-    The other jobs were shown while they ran. If a job failed, the error is the summary.
-    """
-    lines = []
-    counts: dict[str, int] = {}
-    for result in results:
-        status = result.status.replace("_", " ")
-        counts[status] = counts.get(status, 0) + 1
-        if result.status not in ("built", "up_to_date", "passed") or result.note is not None:
-            lines += result.lines()
-    if not counts:
-        return [f"There are no {kind}s in {WORKSPACE_FILE}."]
-    if "failed" in counts:
-        return lines
-    summary = ", ".join(f"{count} {status}" for status, count in counts.items())
-    return [*lines, f"{kind}s: {summary}"]
-
-
-@dataclass(frozen=True)
-class Workplace:
-    """Where commands run while this process holds the build lock."""
-
-    context: Context
-    scratch: Path
-    children: Children
-    max_running: int
-
-
-@contextmanager
-def locked(
-    context: Context,
-    mode: Literal["exclusive", "shared"],
-    jobs: int | None,
-    *,
-    force_unlock: bool,
-) -> Iterator[Workplace]:
-    """Hold the build lock until the block ends. Read in the block what is to be run."""
-    path = workspace_lock(context.workspace, "build")
-    if force_unlock:
-        for pid in end_orphans(path, context.signals):
-            message = (
-                f"Process {pid} was terminated. A command that has exited had left it running."
-            )
-            context.warn("ORPHAN_ENDED", message)
-    try:
-        with (
-            context.hold(path, "build", mode, NO_WAIT_SECONDS) as hold,
-            _scratch_directory(context, mode) as scratch,
-        ):
-            children = Children(context.signals, hold.descriptors, [path])
-            try:
-                with children:
-                    yield Workplace(context, scratch, children, _max_running(context, jobs))
-            finally:
-                for pid in children.strays:
-                    message = f"Process {pid} was terminated. A command had left it running."
-                    context.warn("STRAY_ENDED", message)
-            if not children.has_started:
-                hold.ignore_duration()
-    except LockTimeout as error:
-        failure = to_tool_error(error)
-        hint = f"{failure.suggestion} --force-unlock only helps if the holder has exited."
-        raise failure.with_hint(hint) from error
-
-
-def _max_running(context: Context, jobs: int | None) -> int:
-    """Return how many jobs may run at the same time, with the open files that are allowed."""
-    if jobs is None:
-        jobs = context.jobs()
-    max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if max_files == resource.RLIM_INFINITY:
-        return jobs
-    # With more jobs, opening an input or a log would fail, and that would end all of them.
-    max_jobs = (max_files - _RESERVED_FILES) // _FILES_OF_JOB
-    return max(1, min(jobs, max_jobs))
-
-
-@contextmanager
-def reporting(report: Callable[[], object]) -> Iterator[None]:
-    """Attach what was done so far to an error that ends the block."""
-    try:
-        yield
-    except EXPECTED as failure:
-        raise to_tool_error(failure).with_data(report()) from failure
+class _NoRoom(Exception):
+    """A job that can be started only when another one has exited."""
 
 
 class JobRun:
-    """Runs those jobs that are stale, each after the targets that it needs.
+    """Runs those jobs that must run, each after the targets that it needs.
 
     The outputs of a target are published as soon as it was built. If the run is interrupted, the
     next one continues from there.
@@ -200,33 +48,28 @@ class JobRun:
 
     def __init__(
         self,
-        place: Workplace,
-        kind: str,
-        planned: dict[str, Planned],
+        workplace: Workplace,
+        kind: Kind,
+        planned: dict[str, PlannedJob],
         outputs: Outputs,
     ) -> None:
-        """Prepare the run. `kind` is "target" or "check"."""
-        self._context = place.context
-        self._children = place.children
-        self._max_running = place.max_running
+        self._context = workplace.context
+        self._children = workplace.children
+        self._max_running = workplace.max_running
         self._kind = kind
         self._outputs = outputs
-        self._directory = place.scratch / f"{kind}s"
+        self._environment = job_environment(workplace.context)
+        self._directory = workplace.scratch / f"{kind}s"
         """Where each job has a directory with its name."""
-        self._environment = _environment(place.context)
-        self._stale = {name: job for name, job in planned.items() if job.reason is not None}
-        self._waiting: deque[Planned] = deque()
+        self._to_run = {name: job for name, job in planned.items() if job.must_run}
+        self._order = _order_of_needs(self._to_run)
+        """Knows which jobs can be started, because the targets that they need were built."""
+        self._waiting: deque[PlannedJob] = deque()
         """The jobs that can be started, in this order."""
-        self._running: dict[str, Planned] = {}
-        self._results: dict[str, JobResult] = {}
-        for name, job in planned.items():
-            status: Status = "up_to_date" if job.reason is None else "not_started"
-            self._results[name] = JobResult(name, status, job.reason or None)
-        self._order: TopologicalSorter[str] = TopologicalSorter()
-        for name, job in self._stale.items():
-            self._order.add(name, *(need for need in job.built.needs if need in self._stale))
-        total = len(planned)
-        self._progress = Progress(place.context, kind, total, done=total - len(self._stale))
+        self._running: dict[str, PlannedJob] = {}
+        self._results = {name: _result_before(job) for name, job in planned.items()}
+        done = len(planned) - len(self._to_run)
+        self._progress = Progress(workplace.context, kind, total=len(planned), done=done)
 
     @property
     def results(self) -> list[JobResult]:
@@ -256,36 +99,35 @@ class JobRun:
                 self._results[name] = replace(result, status="skipped", note=note)
 
     def _queue_ready_jobs(self) -> None:
-        """Queue the jobs whose needs were built. Those that are no longer stale end here."""
+        """Queue the jobs whose needs were built. Those that are up to date now end here."""
+        # A job that ends here can make others ready, so ask again until there are none.
         while names := self._order.get_ready():
             for name in names:
-                planned = look_again(self._stale[name], self._outputs)
-                if planned.reason is None:
-                    self._finish(JobResult(name, "up_to_date"))
-                else:
+                planned = plan_again(self._to_run[name], self._outputs)
+                if planned.must_run:
                     self._waiting.append(planned)
+                else:
+                    self._finish(JobResult(name, "up_to_date"))
 
     def _start_waiting_jobs(self) -> None:
+        """Start jobs until enough of them run, or until there is no room for another one."""
         while self._waiting and len(self._running) < self._max_running:
-            if not self._start(self._waiting[0]):
+            planned = self._waiting.popleft()
+            try:
+                self._start(planned)
+            except _NoRoom:
+                self._waiting.appendleft(planned)
                 return
-            self._waiting.popleft()
+            except _CannotStart as error:
+                self._finish(JobResult(planned.job.name, "failed", note=str(error)))
 
-    def _start(self, planned: Planned) -> bool:
-        """Start a job. Return False if there is no room for it until another one has exited.
-
-        A job that cannot be started at all has failed. There is nothing to try again, so return
-        True.
-        """
+    def _start(self, planned: PlannedJob) -> None:
+        """Start a job. Raise _CannotStart or _NoRoom."""
         job = planned.job
         directory = self._directory / job.name
-        try:
-            inputs = self._inputs_of(planned)
-        except ValueError as error:
-            self._finish(JobResult(job.name, "failed", note=str(error)))
-            return True
-        needed_outputs = {need: self._outputs.version_of(need) for need in job.needs}
-        stage(directory, self._context.workspace, inputs, needed_outputs)
+        inputs = self._inputs_of(planned)
+        needs = {need: self._outputs.version_directory(need) for need in job.needs}
+        create_job_directory(directory, self._context.workspace, inputs, needs)
         try:
             self._children.start(
                 job.name,
@@ -299,21 +141,21 @@ class JobRun:
             if error.errno in _NO_ROOM and self._running:
                 # The next attempt creates it again.
                 remove(directory)
-                return False
-            note = f"{job.run[0]}: {os.strerror(error.errno or 0).lower()}"
-            self._finish(JobResult(job.name, "failed", note=note))
-            return True
+                raise _NoRoom from error
+            reason = os.strerror(error.errno or 0).lower()
+            raise _CannotStart(f"{job.run[0]}: {reason}") from error
         self._running[job.name] = planned
-        self._progress.start(job.name, planned.reason or None)
-        return True
+        self._progress.start(job.name, planned.reason)
 
-    def _inputs_of(self, planned: Planned) -> Iterable[str]:
-        """Return the paths of the input files of a job. Raise ValueError if they are not found."""
-        is_target = bool(planned.job.outputs)
-        if is_target:
+    def _inputs_of(self, planned: PlannedJob) -> Iterable[str]:
+        """Return the paths of the input files of a job. Raise _CannotStart if there are none."""
+        if self._kind == "target":
             # The plan has found them already, to tell whether the target is stale.
-            return planned.built.inputs
-        return planned.job.find_inputs(self._context.workspace)
+            return planned.record.inputs
+        try:
+            return planned.job.find_inputs(self._context.workspace)
+        except ValueError as error:
+            raise _CannotStart(str(error)) from error
 
     def _log_path(self, name: str) -> Path:
         """Return the path of a job's log. Called when there is something to write."""
@@ -331,19 +173,19 @@ class JobRun:
             return
         planned = self._running[child_exit.name]
         result = result_of(child_exit)
-        if result.status == "passed" and planned.job.outputs:
+        if result.status == "passed" and self._kind == "target":
             result = self._publish(result, planned)
         del self._running[child_exit.name]
         self._finish(result)
 
-    def _publish(self, result: JobResult, planned: Planned) -> JobResult:
+    def _publish(self, result: JobResult, planned: PlannedJob) -> JobResult:
         """Publish the outputs of a target. It has failed if they are not as declared."""
         name = result.name
         try:
-            note = self._outputs.publish(name, planned.built, self._directory / name)
+            note = self._outputs.publish(name, planned.record, self._directory / name)
         except (ValueError, OSError) as error:
             return replace(result, status="failed", note=f"its outputs cannot be kept: {error}")
-        outputs = str(self._outputs.version_of(name))
+        outputs = str(self._outputs.version_directory(name))
         return replace(result, status="built", outputs=outputs, note=note)
 
     def _finish(self, result: JobResult) -> None:
@@ -352,29 +194,28 @@ class JobRun:
         If the job has succeeded, the jobs that need it can be started from now on.
         """
         name = result.name
-        # The others had to run. The result says why.
         if result.status != "up_to_date":
-            result = replace(result, reason=self._stale[name].reason or None)
+            result = replace(result, reason=self._to_run[name].reason)
         self._results[name] = result
         self._progress.finish(name, result.status, result)
         if result.status != "failed":
             self._order.done(name)
 
 
-def _environment(context: Context) -> dict[str, str]:
-    """Return the environment variables that every command of a job gets.
+def _order_of_needs(to_run: dict[str, PlannedJob]) -> TopologicalSorter[str]:
+    """Return the order in which these jobs can be started. Other jobs are up to date."""
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for name, planned in to_run.items():
+        needs = [need for need in planned.record.needs if need in to_run]
+        order.add(name, *needs)
+    return order
 
-    These are few: a variable that only one user has could change what is built.
-    """
-    # Such as `TOOL_`, the beginning of each variable of the tool itself
-    prefix_of_tool = env_variable("")
-    environment = {}
-    for name, value in os.environ.items():
-        if name in _PASSED_ON or name.startswith(prefix_of_tool):
-            environment[name] = value
-    environment[env_variable("WORKSPACE")] = str(context.workspace)
-    environment[env_variable("SESSION_ID")] = context.session_id
-    return environment
+
+def _result_before(planned: PlannedJob) -> JobResult:
+    """Return the result of a job before the run begins."""
+    if planned.must_run:
+        return JobResult(planned.job.name, "not_started", planned.reason)
+    return JobResult(planned.job.name, "up_to_date")
 
 
 def result_of(child_exit: ChildExit) -> JobResult:
@@ -385,51 +226,13 @@ def result_of(child_exit: ChildExit) -> JobResult:
         note = f"still running: {pids}"
     elif child_exit.exit_code != 0:
         note = f"exit code {child_exit.exit_code}"
+    tail = printable_lines(child_exit.output_tail)
     return JobResult(
         name=child_exit.name,
         status="passed" if note is None else "failed",
         note=note,
-        exit_status=child_exit.exit_code or None,
-        tail=printable_lines(child_exit.output_tail) or None,
-        log=str(child_exit.log_path) if child_exit.log_path else None,
+        exit_status=None if child_exit.exit_code == 0 else child_exit.exit_code,
+        tail=None if tail == "" else tail,
+        log=None if child_exit.log_path is None else str(child_exit.log_path),
+        log_missing_bytes=None if child_exit.dropped_bytes == 0 else child_exit.dropped_bytes,
     )
-
-
-def stage(
-    directory: Path,
-    workspace: Path,
-    inputs: Iterable[str],
-    needs: Mapping[str, Path],
-) -> None:
-    """Create the directory of a job, with links to its inputs and to the outputs that it needs.
-
-    Raise FileExistsError if the directory exists already: then it belongs to another command.
-    """
-    targets = {path: workspace / path for path in inputs}
-    for name, version in needs.items():
-        targets[f"out/{name}"] = version
-    os.mkdir(directory)
-    for path, target in targets.items():
-        link = f"{directory}/{path}"
-        os.makedirs(os.path.dirname(link), exist_ok=True)
-        os.symlink(target, link)
-
-
-@contextmanager
-def _scratch_directory(context: Context, mode: str) -> Iterator[Path]:
-    """Create a directory for this command, and remove it at the end of the block.
-
-    It is on the file system of the outputs, so that outputs can be renamed to their places.
-    """
-    parent = private_directory(make_workspace_directory(context.workspace) / "tmp")
-    # No other command runs while this one holds the exclusive lock. So whatever is here was left
-    # by a command that was killed.
-    if mode == "exclusive":
-        for leftover in parent.iterdir():
-            remove(leftover)
-    directory = parent / f"{context.session_id}.{context.request_id}"
-    directory.mkdir(mode=PRIVATE_MODE)
-    try:
-        yield directory
-    finally:
-        remove(directory)

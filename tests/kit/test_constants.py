@@ -207,14 +207,6 @@ CONSTANTS = (
         "safety.children.TAIL_BYTES", 4_096, "more: outputs of many jobs do not fit into a response"
     ),
     Constant(
-        "safety.children._LOG_FLAGS",
-        os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC,
-        (
-            "without O_APPEND: a log begins again; without O_NOFOLLOW: a planted link is "
-            "written through"
-        ),
-    ),
-    Constant(
         "safety.children._MAX_CHUNKS",
         16,
         "more: a child that writes without end starves the others",
@@ -227,7 +219,33 @@ CONSTANTS = (
         2.0,
         "less: a slow death counts as a survivor; more: the end hangs",
     ),
-    Constant("safety.children._LOG_MODE", 0o600, "more: others read the output of a child"),
+    Constant(
+        "safety.child_log.MAX_LOG_BYTES",
+        64 * 1024 * 1024,
+        "less: what went wrong is missing; more: a child that prints without end fills the disk",
+    ),
+    Constant(
+        "safety.child_log._FIRST_PART_BYTES",
+        32 * 1024 * 1024,
+        "less: how the child began is missing; more: there is no room for how it ended",
+    ),
+    Constant(
+        "safety.child_log._LAST_PART_BYTES",
+        16 * 1024 * 1024,
+        "less: how the child ended is missing; more: the last part is moved more often",
+    ),
+    Constant(
+        "safety.child_log._COPIED_BYTES", 1024 * 1024, "less: more system calls; more: memory"
+    ),
+    Constant(
+        "safety.child_log._LOG_FLAGS",
+        os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC,
+        (
+            "with O_APPEND: the last part cannot be moved; without O_NOFOLLOW: a planted link is "
+            "written through"
+        ),
+    ),
+    Constant("safety.child_log._LOG_MODE", 0o600, "more: others read the output of a child"),
     Constant(
         "safety.children._RECHECK_SECONDS",
         1.0,

@@ -18,7 +18,7 @@ CONSTANTS = (
     Constant("output._MAX_RESULT_BYTES", 67_108_864, "more: a large file at the path fills the memory"),
     Constant("output._LITTER_SECONDS", 3_600.0, "less: the file of a living writer is removed; more: litter stays"),
     Constant(
-        "publish._APPEND",
+        "journal._APPEND_FLAGS",
         os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
         "without O_APPEND: the journal is overwritten; without O_NOFOLLOW: a planted link is written through",
     ),
@@ -26,16 +26,16 @@ CONSTANTS = (
     Constant("digests._MAX_CACHE_BYTES", 268_435_456, "more: a planted file fills the memory"),
     Constant("digests._SETTLED_SECONDS", 2.0, "less: two changes in one tick of a clock are one; FAT has ticks of 2 s"),
     Constant(
-        "publish._DIRECTORY",
+        "publish._DIRECTORY_FLAGS",
         os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
         "without O_NOFOLLOW: a planted link is written through",
     ),
     Constant("trees._MAX_DEPTH", 100, "more: recursion may end the call"),
-    Constant("publish._MAX_JOURNAL_BYTES", 1_073_741_824, "less: a large workspace cannot be read; more: memory"),
+    Constant("journal._MAX_JOURNAL_BYTES", 1_073_741_824, "less: a large workspace cannot be read; more: memory"),
     Constant("publish._KEPT_SECONDS", 3_600, "less: a reader without a lock loses its files; more: the disk fills"),
-    Constant("run._FILES_OF_JOB", 3, "less: a log cannot be opened, which ends all jobs"),
-    Constant("run._RESERVED_FILES", 40, "less: an input cannot be opened, which ends all jobs; more: fewer jobs"),
-    Constant("run._SHOWN_LINES", 10, "more: a failure hides the others"),
+    Constant("build_lock._FILES_OF_JOB", 3, "less: a log cannot be opened, which ends the run"),
+    Constant("build_lock._RESERVED_FILES", 40, "less: an input cannot be opened, which ends the run; more: fewer jobs"),
+    Constant("job_result._SHOWN_LINES", 10, "more: a failure hides the others"),
 )
 
 _JOBS = "0: nothing would ever run"

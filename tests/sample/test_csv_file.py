@@ -139,12 +139,12 @@ def test_a_survey_shows_progress_after_each_block(files: Files) -> None:
 @pytest.mark.parametrize(
     ("rows", "line", "reason"),
     [
-        (b"1,2\nshort\n", 3, "1 cells instead of 2"),
+        (b"1,2\nshort\n", 3, "1 cell instead of 2"),
         (b'1,"two\nlines"\n\n1,"two\nlines",3\n', 5, "3 cells instead of 2"),
         (b"1,2\n5,\xff\n", 3, "the text is not UTF-8"),
         (b"1,2\n" * 90_000 + b"5,\xc3\n", 90_002, "the text is not UTF-8"),
         (b"1,2\n3,\xc3", 3, "the text is not UTF-8"),
-        (b"short\n7,\xff\n", 2, "1 cells instead of 2"),
+        (b"short\n7,\xff\n", 2, "1 cell instead of 2"),
         (b'7,"quote" here\n', 2, "',' expected after '\"'"),
         (b'1,2\n3,"open\n1,2\n', 3, "unexpected end of data"),
         (b"3," + b"x" * 140_000 + b"\n4,5\n", 2, "field larger than field limit (131072)"),

@@ -11,7 +11,7 @@ import pytest
 from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.places import session_root
 from sampletool.kit.safety.errors import UnsafePath
-from sampletool.sample.output import OutputEffect, lock_path, look, publish
+from sampletool.sample.output import OutputEffect, check_output, lock_path, publish
 
 COLUMNS = [{"a": 1}, {"b": 2}]
 
@@ -21,7 +21,7 @@ def put(path: Path, inputs: str = "abc", *, overwrite: bool = False) -> OutputEf
 
 
 def look_for(path: Path, inputs: str = "abc", *, overwrite: bool = False) -> OutputEffect:
-    return look(path, {"inputs": [inputs]}, overwrite=overwrite)[0]
+    return check_output(path, {"inputs": [inputs]}, overwrite=overwrite)[0]
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_result_is_json_that_names_what_it_was_made_of(path: Path) -> None:
 def test_the_same_again_is_there_already(path: Path, overwrite: bool) -> None:
     put(path)
 
-    assert look(path, {"inputs": ["abc"]}, overwrite=overwrite) == ("unchanged", COLUMNS)
+    assert check_output(path, {"inputs": ["abc"]}, overwrite=overwrite) == ("unchanged", COLUMNS)
 
 
 def test_anything_else_is_refused_before_the_work(path: Path) -> None:

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from sampletool.sample import output, publish
-from sampletool.sample.publish import Built, Outputs
+from sampletool.sample.journal import BuildRecord
+from sampletool.sample.publish import Outputs
 
 NOW = 1_800_000_000.0
 HOUR = 3600
@@ -27,7 +28,7 @@ def test_a_version_that_is_no_longer_linked_is_kept_for_an_hour(
     unlinked_at = version.stat().st_ctime
     monkeypatch.setattr(publish, "time", SimpleNamespace(time=lambda: unlinked_at + unlinked_seconds))
 
-    outputs.prune()
+    outputs.remove_old_versions()
 
     assert version.exists() is is_kept
 
@@ -38,10 +39,10 @@ def test_a_version_that_is_built_last_is_kept_however_old_it_is(
     outputs = Outputs(tmp_path)
     version = tmp_path / ".tool" / "out" / "t-last"
     version.mkdir(mode=0o700, parents=True)
-    outputs.built["t"] = Built([], [], {}, {}, "t-last")
+    outputs.records["t"] = BuildRecord([], [], {}, {}, "t-last")
     monkeypatch.setattr(publish, "time", SimpleNamespace(time=lambda: NOW + 1000 * HOUR))
 
-    outputs.prune()
+    outputs.remove_old_versions()
 
     assert version.exists()
 

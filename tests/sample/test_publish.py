@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.scale import scale
-from sampletool.sample.publish import Built, Outputs
+from sampletool.sample.journal import BuildRecord
+from sampletool.sample.publish import Outputs
 from sampletool.sample.trees import remove
 
 
@@ -34,15 +35,15 @@ def publish(root: Path, turn: int = 1, **contents: str) -> Outputs:
     for name, text in contents.items():
         (made / name).write_text(text)
     with Outputs(root) as store:
-        store.publish("t", Built(["make", str(turn)], sorted(contents), {}, {}), made)
+        store.publish("t", BuildRecord(["make", str(turn)], sorted(contents), {}, {}), made)
     return store
 
 
 def keep(root: Path, *wanted: str) -> Path:
     """Publish these outputs of a directory; where they are then."""
     store = Outputs(root)
-    store.publish("t", Built(["make"], [*wanted], {}, {}), root / "made")
-    return store.version_of("t")
+    store.publish("t", BuildRecord(["make"], [*wanted], {}, {}), root / "made")
+    return store.version_directory("t")
 
 
 def write(directory: Path, *names: str) -> None:
@@ -55,7 +56,7 @@ def test_what_was_published_is_there_and_whole(root: Path) -> None:
     store = publish(root, 1, x="one", y="two")
 
     assert (root / "out" / "t" / "x").read_text() == "one"
-    assert os.readlink(root / "out" / "t") == f"../.tool/out/{store.built['t'].version}"
+    assert os.readlink(root / "out" / "t") == f"../.tool/out/{store.records['t'].version}"
     assert Outputs(root).damage("t") is None
 
 
@@ -86,7 +87,7 @@ def test_a_reader_who_resolves_once_sees_one_version_whole(root: Path) -> None:
 @pytest.mark.parametrize("harm", ["edited", "truncated", "removed", "link removed", "link moved", "version removed"])
 def test_harm_done_by_hand_is_noticed_and_named(root: Path, harm: str) -> None:
     store = publish(root, 1, x="one")
-    file, link = store.version_of("t") / "x", root / "out" / "t"
+    file, link = store.version_directory("t") / "x", root / "out" / "t"
     file.chmod(0o644)
     if harm == "edited":
         file.write_text("two")
@@ -138,14 +139,14 @@ def test_the_journal_does_not_grow_for_ever(root: Path) -> None:
 def test_old_versions_go_after_an_hour_and_the_current_one_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sampletool.sample import publish as module
 
-    old = publish(root, 1, x="one").built["t"].version
+    old = publish(root, 1, x="one").records["t"].version
     store = publish(root, 2, x="two")
-    new = store.built["t"].version
-    store.prune()
+    new = store.records["t"].version
+    store.remove_old_versions()
     assert sorted(os.listdir(store.directory)) == sorted([old, new])
 
     monkeypatch.setattr(module, "_KEPT_SECONDS", -1)
-    store.prune()
+    store.remove_old_versions()
 
     assert os.listdir(store.directory) == [new]
 
@@ -160,7 +161,7 @@ def test_a_real_file_in_the_place_of_the_link_is_in_the_way(root: Path) -> None:
 
 def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: Path) -> None:
     store = publish(root, 1, x="one")
-    extra = store.version_of("t") / "extra"
+    extra = store.version_directory("t") / "extra"
     made_at = extra.parent.stat().st_mtime_ns
 
     extra.touch()
@@ -180,7 +181,7 @@ def test_what_cannot_be_recorded_is_not_linked_and_hides_nothing(root: Path, mon
         raise OSError(errno.ENOSPC, "full")
 
     with monkeypatch.context() as patched, pytest.raises(OSError, match="full"):
-        patched.setattr("sampletool.sample.publish.write_all", half)
+        patched.setattr("sampletool.sample.journal.write_all", half)
         publish(root, 2, x="two")
 
     assert os.readlink(root / "out" / "t") == linked
@@ -191,11 +192,11 @@ def test_what_cannot_be_recorded_is_not_linked_and_hides_nothing(root: Path, mon
 
 
 def test_what_is_linked_is_never_pruned(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    linked = publish(root, 1, x="one").built["t"].version
+    linked = publish(root, 1, x="one").records["t"].version
     publish_killed_at(monkeypatch, "replace", root)
     monkeypatch.setattr("sampletool.sample.publish._KEPT_SECONDS", -1)
 
-    Outputs(root).prune()
+    Outputs(root).remove_old_versions()
 
     assert linked in os.listdir(root / ".tool" / "out")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.safety.children import ChildExit
-from sampletool.sample.run import result_of, stage
+from sampletool.sample.job_directory import create_job_directory
+from sampletool.sample.run import result_of
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def write(directory: Path, *names: str) -> None:
 def test_inputs_and_needs_are_at_their_places_and_nothing_else(tmp_path: Path, directory: Path) -> None:
     write(tmp_path, "workspace/data/a.csv", "workspace/data/b.csv", "version/x")
 
-    stage(directory, tmp_path / "workspace", ["data/a.csv"], {"t": tmp_path / "version"})
+    create_job_directory(directory, tmp_path / "workspace", ["data/a.csv"], {"t": tmp_path / "version"})
 
     assert (directory / "data" / "a.csv").read_text() == "workspace/data/a.csv"
     assert (directory / "out" / "t" / "x").read_text() == "version/x"

@@ -9,7 +9,8 @@ import pytest
 from sampletool.kit.context import Context
 from sampletool.kit.safety.signals import Signals
 from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
-from sampletool.sample.workspace import Job, Jobs, choose, read_workspace
+from sampletool.sample.job import Job
+from sampletool.sample.workspace import Declarations, choose, read_workspace
 
 _GOOD = """
 [target.a]
@@ -31,7 +32,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def read(text: str) -> Jobs:
+def read(text: str) -> Declarations:
     Path("tool.toml").write_text(text)
     return read_workspace(Context(Signals()))
 
@@ -78,8 +79,8 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
         "target.a: run has to be a list",
         "'../x' is not inside the workspace",
         "'/etc/x' is not inside the workspace",
-        "'.tool/x' is in a place of the tool's own",
-        "'out/x' is in a place of the tool's own",
+        "'.tool/x' is in '.tool', which belongs to the tool",
+        "'out/x' is in 'out', which belongs to the tool",
         "target.b: unknown member 'imputs' (Did you mean 'inputs'",
         "chekc: it is not known here (Did you mean 'check'?)",
         "target.d: outputs is missing",
@@ -116,7 +117,7 @@ def test_targets_that_need_each_other_are_reported_as_a_ring(needs: dict[str, st
 
 def test_a_misspelt_need_has_a_hint() -> None:
     assert mistakes(_GOOD.replace('needs = ["a"]', 'needs = ["aa"]')) == [
-        "target.b: it needs 'aa', which is no target (Did you mean 'a'?)"
+        "target.b: it needs 'aa', which is not a target (Did you mean 'a'?)"
     ]
 
 
@@ -152,17 +153,17 @@ def target(name: str = '"j"', *, run: str = "'true'", inputs: str = "", outputs:
         (target(inputs="'../x'"), "inputs: '../x' is not inside"),
         (target(outputs="'a/../../x'"), "outputs: 'a/../../x' is not inside"),
         (target(outputs="'/x'"), "outputs: '/x' is not inside"),
-        (target(outputs="'out/x'"), "outputs: 'out/x' is in a place of the tool's own: what is written gets there"),
-        (target(outputs="'a/../out'"), "outputs: 'a/../out' is in a place of the tool's own"),
-        (target(inputs="'out/b/x'"), "inputs: 'out/b/x' is in a place of the tool's own: name the target in needs"),
-        (target(inputs="'./.tool/x'"), "inputs: './.tool/x' is in a place of the tool's own"),
+        (target(outputs="'out/x'"), "outputs: 'out/x' is in 'out', which belongs to the tool: outputs are put there"),
+        (target(outputs="'a/../out'"), "outputs: 'a/../out' is in 'out', which belongs to the tool"),
+        (target(inputs="'out/b/x'"), "inputs: 'out/b/x' is in 'out', which belongs to the tool: name the target in"),
+        (target(inputs="'./.tool/x'"), "inputs: './.tool/x' is in '.tool', which belongs to the tool"),
         (target(inputs="'./a.txt'"), "inputs: './a.txt' has an empty, '.' or '..' part: write 'a.txt'"),
         (target(inputs="'d/../a//b'"), "inputs: 'd/../a//b' has an empty, '.' or '..' part: write 'a/b'"),
         (target(inputs="'src/'"), "inputs: 'src/' has an empty, '.' or '..' part: write 'src/**'"),
         (target(outputs="'d/'"), "outputs: 'd/' has an empty, '.' or '..' part: write 'd'"),
         (target(inputs="'.'"), "inputs: '.' is not inside the workspace"),
-        (target(outputs="'d', 'd/x'"), "outputs: 'd/x' is inside another"),
-        (target(outputs="'x', 'x'"), "outputs: 'x' is inside another, or the same"),
+        (target(outputs="'d', 'd/x'"), "outputs: 'd/x' is inside 'd', which is an output too"),
+        (target(outputs="'x', 'x'"), "outputs: 'x' is declared 2 times"),
     ],
 )
 def test_what_would_reach_outside_is_refused(wrong: str, said: str) -> None:

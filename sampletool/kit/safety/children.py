@@ -41,7 +41,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from .atomic_file import write_all
+from .child_log import ChildLog
 from .errors import Interrupted
 from .lock import ANCESTORS_LOCKS
 from .orphans import end_strays
@@ -85,10 +85,6 @@ limit, 1 MiB, is the largest size that a pipe usually has on Linux. So one turn 
 the pipe of a child that has exited.
 """
 
-# O_NOFOLLOW: in a shared directory, somebody else may have planted a link to another file.
-_LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOG_MODE = 0o600
-
 
 @dataclass(frozen=True)
 class ChildExit:
@@ -107,10 +103,13 @@ class ChildExit:
     r"""The tail of the output. Bytes that are not UTF-8 are escaped, for example as \xff."""
 
     log_path: Path | None
-    """The file with the whole output. None if no log was requested or the child wrote nothing."""
+    """The file with the output. None if no log was requested or the child wrote nothing."""
 
     survivors: tuple[int, ...]
     """The pids of the processes in the child's group that SIGKILL did not end in time."""
+
+    dropped_bytes: int = 0
+    """How much is missing in the middle of the log, because it has a limit. See child_log.py."""
 
 
 class Children:
@@ -192,9 +191,9 @@ class Children:
         that run. The child gets no environment variables other than `env`, except for the one with
         the paths of the locks.
 
-        If `make_log_path` is given, all output is appended to the file that it returns. It is
+        If `make_log_path` is given, the output is appended to the file that it returns. It is
         called when there is something to write, so a silent child leaves neither a file nor a
-        directory.
+        directory. If the file grows to 64 MiB, its middle is dropped (see child_log.py).
 
         By default, the output is stdout and stderr together. If `stdout` is given, stdout goes to
         that descriptor instead, and only stderr counts as the output.
@@ -228,7 +227,7 @@ class Children:
             name=name,
             process=process,
             exit_descriptor=_open_exit_descriptor(process.pid),
-            output=_Output(pipe, self._tail_bytes, _Log(make_log_path)),
+            output=_Output(pipe, self._tail_bytes, ChildLog(make_log_path)),
         )
         self.has_started = True
 
@@ -357,6 +356,7 @@ class Children:
             output_tail=bytes(child.output.tail).decode("utf-8", "backslashreplace"),
             log_path=child.output.log.path,
             survivors=survivors,
+            dropped_bytes=child.output.log.dropped_bytes,
         )
 
     def _end_strays(self) -> None:
@@ -396,7 +396,7 @@ class _Child:
 class _Output:
     """The output of a child: the pipe that it arrives in, its tail, and its log."""
 
-    def __init__(self, pipe: IO[bytes], max_tail_bytes: int, log: "_Log") -> None:
+    def __init__(self, pipe: IO[bytes], max_tail_bytes: int, log: ChildLog) -> None:
         # A read() from an empty pipe would block until the child writes something.
         os.set_blocking(pipe.fileno(), False)
         self.tail = bytearray()
@@ -439,43 +439,6 @@ class _Output:
     def close(self) -> None:
         self._pipe.close()
         self.log.close()
-
-
-class _Log:
-    """A file with all output of a child. Without `make_path`, no file is written."""
-
-    def __init__(self, make_path: Callable[[], Path] | None) -> None:
-        """Prepare a log. If `make_path` is None, `append` does nothing."""
-        self.path: Path | None = None
-        """The path of the file. It is None until there is something to write."""
-
-        self.failure: Exception | None = None
-        """The error that has ended the writing. `next_exit` raises it."""
-
-        self._make_path = make_path
-        self._descriptor: int | None = None
-
-    def append(self, content: bytes) -> None:
-        """Append to the file, and create it first if necessary. After an error, do nothing.
-
-        Do not raise an error, but keep it in `failure`. This is also called while children are
-        being ended, and an error would leave the other children running.
-        """
-        if self._make_path is None or self.failure is not None:
-            return
-        try:
-            if self._descriptor is None:
-                self.path = self._make_path()
-                self._descriptor = os.open(self.path, _LOG_FLAGS, _LOG_MODE)
-            write_all(self._descriptor, content)
-        except Exception as error:
-            # Not only OSError: make_path is a function of the caller, and may raise anything.
-            self.failure = error
-
-    def close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 def _open_exit_descriptor(pid: int) -> int | None:

@@ -9,13 +9,16 @@ from ...kit.completion import offering
 from ...kit.context import Context
 from ...kit.contract.command_spec import CommandSpec
 from ...kit.contract.errors import NoWorkspace
+from ...kit.contract.expected import EXPECTED, to_tool_error
 from ...kit.contract.response import Effect
 from ...kit.global_options import DryRunOption
+from ..build_lock import Workplace, build_lock
 from ..errors import BuildFailed, TargetNotFound
+from ..job_result import JobResult, Status, result_lines
 from ..plan import plan
 from ..publish import Outputs
-from ..run import JobResult, JobRun, Workplace, locked, reporting, result_lines
-from ..workspace import Jobs, choose, read_workspace
+from ..run import JobRun
+from ..workspace import Declarations, choose, read_again, read_workspace
 from ._options import ForceUnlockOption, JobsOption
 
 spec = CommandSpec(
@@ -43,12 +46,6 @@ class Build:
         return result_lines(self.targets, "target")
 
 
-def report(targets: list[JobResult]) -> Build:
-    """Return the result of a build."""
-    has_changed = any(target.status in ("built", "stale") for target in targets)
-    return Build("updated" if has_changed else "unchanged", targets)
-
-
 def build(
     context: Context,
     names: list[str],
@@ -58,39 +55,48 @@ def build(
 ) -> Build:
     """Bring these targets up to date, or all of them if no name is given."""
     # A mistake is reported before the lock file and the directories of a build are created.
-    choose("target", names, read_workspace(context).targets)
-    with locked(context, "exclusive", jobs, force_unlock=force_unlock) as place:
-        # The file may have been changed while this command waited for the lock.
-        return build_targets(place, read_workspace(context), names)
+    declarations = read_workspace(context)
+    choose("target", names, declarations.targets)
+    with build_lock(context, "exclusive", jobs, force_unlock=force_unlock) as workplace:
+        declarations = read_again(context, declarations)
+        return build_targets(workplace, declarations, names)
 
 
-def forecast(context: Context, names: list[str]) -> Build:
-    """Return what would be built, and why. Take no lock, and create nothing."""
-    outputs = Outputs(context.workspace, context.signals.check)
-    targets = []
-    for name, planned in plan(read_workspace(context), names, outputs).items():
-        if planned.reason is None:
-            targets.append(JobResult(name, "up_to_date"))
-        else:
-            targets.append(JobResult(name, "stale", planned.reason))
-    return report(targets)
-
-
-def build_targets(place: Workplace, declared: Jobs, names: list[str]) -> Build:
+def build_targets(workplace: Workplace, declarations: Declarations, names: list[str]) -> Build:
     """Bring these targets, and the targets that they need, up to date. Raise BuildFailed."""
-    outputs = Outputs(place.context.workspace, place.context.signals.check)
-    planned = plan(declared, names, outputs)
-    run = JobRun(place, "target", planned, outputs)
-    # If the disk is full, the journal may fail to be flushed at the end. Everything was built then.
-    with reporting(lambda: report(run.results)), outputs:
-        run.run()
-    built = report(run.results)
-    if built.effect == "updated":
-        outputs.prune()
-    failed = [target.name for target in built.targets if target.status == "failed"]
+    outputs = Outputs(workplace.context.workspace, workplace.context.signals.check)
+    planned = plan(declarations, names, outputs)
+    job_run = JobRun(workplace, "target", planned, outputs)
+    try:
+        # Leaving this block flushes the journal. That can fail although all targets were built.
+        with outputs:
+            job_run.run()
+    except EXPECTED as error:
+        raise to_tool_error(error).with_data(_summarize(job_run.results)) from error
+    build = _summarize(job_run.results)
+    if build.effect == "updated":
+        outputs.remove_old_versions()
+    failed = [target.name for target in build.targets if target.status == "failed"]
     if failed:
-        raise BuildFailed(data=built, count=len(failed), total=len(planned), failed=failed)
-    return built
+        raise BuildFailed(data=build, count=len(failed), total=len(planned), failed=failed)
+    return build
+
+
+def predict_build(context: Context, names: list[str]) -> Build:
+    """Return which targets a build would build, and why. Take no lock, and create nothing."""
+    outputs = Outputs(context.workspace, context.signals.check)
+    declarations = read_workspace(context)
+    targets = []
+    for name, planned in plan(declarations, names, outputs).items():
+        status: Status = "stale" if planned.must_run else "up_to_date"
+        targets.append(JobResult(name, status, planned.reason))
+    return _summarize(targets)
+
+
+def _summarize(targets: list[JobResult]) -> Build:
+    """Return the result of a build with these targets."""
+    is_updated = any(target.status in ("built", "stale") for target in targets)
+    return Build("updated" if is_updated else "unchanged", targets)
 
 
 def _target_names(context: Context) -> list[str]:
@@ -121,5 +127,5 @@ def command(
     context: Context = ctx.obj
     names = targets or []
     if dry_run:
-        return forecast(context, names)
+        return predict_build(context, names)
     return build(context, names, jobs, force_unlock=force_unlock)

@@ -1,7 +1,7 @@
 """Create a small workspace that builds, tests and has data to process."""
 
-import errno
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,14 +11,13 @@ import typer
 from ...kit.context import PATIENT_WAIT_SECONDS, Context
 from ...kit.contract.command_spec import CommandSpec
 from ...kit.contract.file_errors import OutputExists
-from ...kit.contract.library_errors import from_library_error
 from ...kit.contract.mistyped import check_path
 from ...kit.contract.response import Effect
 from ...kit.global_options import DryRunOption, checked_by
-from ...kit.places import home_directory
-from ...kit.program import PROGRAM, WORKSPACE_FILE
+from ...kit.program import WORKSPACE_FILE
 from ...kit.safety.atomic_file import create, sweep
 from ...kit.safety.errors import UnsafePath
+from ..new_directory import check_writable, refuse_wide_directory
 from ..output import lock_path
 
 spec = CommandSpec(
@@ -51,119 +50,86 @@ class Created:
 def create_workspace(context: Context, directory: Path, *, dry_run: bool) -> Created:
     """Create the files of the example. Raise OutputExists if something else is in their place.
 
-    A file that is already as it should be stays, so that a command that was killed can be repeated.
+    A file that has the right content already stays. So after a command that was killed, run it
+    again.
     """
     contents = _example_files()
-    missing = _missing_files(directory, contents)
-    # The workspace file comes last: a directory that has it has the other files, too.
-    names = sorted(contents, key=lambda name: (name == WORKSPACE_FILE, name))
+    missing = _find_missing_files(directory, contents)
     if dry_run and missing:
-        _refuse_impossible(directory)
-    if not dry_run:
-        directory.mkdir(parents=True, exist_ok=True)
-        lock = lock_path(directory / WORKSPACE_FILE)
-        with context.hold(lock, f"output {directory}", "exclusive", PATIENT_WAIT_SECONDS):
-            # Another command may have created some of them while this one waited.
-            missing = _missing_files(directory, contents)
-            for name in names:
-                path = directory / name
-                path.parent.mkdir(exist_ok=True)
-                sweep(path)
-                if name in missing:
-                    create(path, contents[name])
-    return Created("created" if missing else "unchanged", str(directory), names)
+        check_writable(directory)
+    elif not dry_run:
+        missing = _create_missing_files(context, directory, contents)
+    return Created("created" if missing else "unchanged", str(directory), list(contents))
 
 
 def _example_files() -> dict[str, bytes]:
-    """Return the content of each file, by its path in the workspace."""
+    """Return the content of each file by its path in the workspace, in the order to create them."""
     contents = {}
-    for path in _EXAMPLE.rglob("*"):
+    for path in sorted(_EXAMPLE.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             contents[str(path.relative_to(_EXAMPLE))] = path.read_bytes()
+    # The workspace file comes last: a directory that has it has the other files, too.
+    contents[WORKSPACE_FILE] = contents.pop(WORKSPACE_FILE)
     return contents
 
 
-def _missing_files(directory: Path, contents: dict[str, bytes]) -> set[str]:
+def _find_missing_files(directory: Path, contents: Mapping[str, bytes]) -> set[str]:
     """Return the files that do not exist yet. Raise OutputExists if something is in the way."""
-    missing = set()
-    in_the_way = set()
-    for name, content in contents.items():
-        path = directory / name
-        if not os.path.lexists(path):
-            missing.add(name)
-        elif not _has_content(path, content):
-            in_the_way.add(name)
-        parent = os.path.dirname(name)
-        if os.path.lexists(directory / parent) and not _is_usable(directory, parent):
-            in_the_way.add(parent or ".")
+    in_the_way = _find_obstacles(directory, contents)
     if in_the_way:
-        found = f"{', '.join(sorted(in_the_way))} is in the way"
+        found = f"{', '.join(in_the_way)} is in the way"
         hint = "Choose an empty or a new directory."
         raise OutputExists(str(directory), found=found, suggestion=hint)
-    return missing
+    return {name for name in contents if not os.path.lexists(directory / name)}
 
 
-def _has_content(path: Path, content: bytes) -> bool:
+def _find_obstacles(directory: Path, contents: Mapping[str, bytes]) -> list[str]:
+    """Return the paths at which there is something other than a file or directory of ours."""
+    if os.path.lexists(directory) and not directory.is_dir():
+        return ["."]
+    obstacles = set()
+    for name, content in contents.items():
+        parent = os.path.dirname(name)
+        if parent != "" and not _is_free_or_directory(directory / parent):
+            obstacles.add(parent)
+        elif not _is_free_or_has_content(directory / name, content):
+            obstacles.add(name)
+    return sorted(obstacles)
+
+
+def _is_free_or_directory(path: Path) -> bool:
+    """Return whether files can be created in this directory. A link could lead anywhere."""
+    if not os.path.lexists(path):
+        return True
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_free_or_has_content(path: Path, content: bytes) -> bool:
+    """Return whether there is nothing at this path, or a file with this content."""
+    if not os.path.lexists(path):
+        return True
     return path.is_file() and not path.is_symlink() and path.read_bytes() == content
 
 
-def _is_usable(directory: Path, parent: str) -> bool:
-    """Return whether files can be created there. The user may name a link, but none is in it."""
-    path = directory / parent
-    return path.is_dir() and (parent == "" or not path.is_symlink())
-
-
-def refuse_wide_directory(directory: Path) -> None:
-    """Raise ToolError if the directory is the root directory or the home directory itself.
-
-    A workspace there would contain every directory below it: `config set` anywhere in the home
-    directory would change its settings instead of those of the user.
-    """
-    real_path = Path(os.path.realpath(directory))
-    home = home_directory()
-    if real_path == real_path.parent:
-        reason = "it is the root directory, so every directory would be in this workspace"
-    elif home is not None and real_path == Path(os.path.realpath(home)):
-        reason = "it is your home directory, so every directory in it would be in this workspace"
-    else:
-        return
-    error = from_library_error(UnsafePath(str(directory), reason))
-    raise error.with_hint(
-        f"Name a new directory, for example `{PROGRAM} init demo`. "
-        "To use this directory anyway, add --force."
-    )
-
-
-def _refuse_impossible(directory: Path) -> None:
-    """Raise OSError if nothing can be created in this directory, or it cannot be created itself.
-
-    A dry run must not try it. So this asks the system about the nearest directory that exists. As
-    root, everything seems to be possible in /proc and /sys.
-    """
-    existing = directory
-    while not _exists(existing):
-        existing = existing.parent
-    if os.statvfs(existing).f_flag & os.ST_RDONLY:
-        raise _os_error(errno.EROFS, directory)
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise _os_error(errno.EACCES, existing)
-    longest_name = os.pathconf(existing, "PC_NAME_MAX")
-    for name in directory.relative_to(existing).parts:
-        if len(os.fsencode(name)) > longest_name:
-            raise _os_error(errno.ENAMETOOLONG, directory)
-
-
-def _exists(path: Path) -> bool:
-    """Return whether the path exists. Raise OSError if it never can, for example below a file."""
-    try:
-        path.stat()
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _os_error(number: int, path: Path) -> OSError:
-    return OSError(number, os.strerror(number), str(path))
+def _create_missing_files(
+    context: Context,
+    directory: Path,
+    contents: Mapping[str, bytes],
+) -> set[str]:
+    """Create the files that do not exist yet, and return their paths in the workspace."""
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = lock_path(directory / WORKSPACE_FILE)
+    with context.hold(lock, f"output {directory}", "exclusive", PATIENT_WAIT_SECONDS):
+        # Another command may have created some of them while this one waited for the lock.
+        missing = _find_missing_files(directory, contents)
+        for name, content in contents.items():
+            path = directory / name
+            path.parent.mkdir(exist_ok=True)
+            # A command that was killed may have left a temporary file.
+            sweep(path)
+            if name in missing:
+                create(path, content)
+    return missing
 
 
 def command(

@@ -25,7 +25,7 @@ from ...kit.work.progress import Progress
 from ...kit.work.workers import running_workers
 from ..csv_file import BadRow, CsvFile, Part, opened_csv, read_header, survey
 from ..errors import InputChanged, InvalidCsv
-from ..output import Columns, OutputEffect, lock_path, look, publish
+from ..output import Columns, OutputEffect, check_output, lock_path, publish
 from ..profile import FORMAT, ColumnProfile, merge_columns, profile_part
 from ._options import JobsOption
 
@@ -66,8 +66,10 @@ class Processed:
         yield header_row("column", *_FACTS, "most frequent")
         for column in self.profile:
             facts = [_shown(column.get(fact)) for fact in _FACTS]
-            frequent = column.get("frequent")
-            most_frequent = f"{frequent[0]['value']} ({frequent[0]['count']})" if frequent else "-"
+            most_frequent = "-"
+            if "frequent" in column:
+                first = column["frequent"][0]
+                most_frequent = f"{first['value']} ({first['count']})"
             yield (column["name"], *facts, most_frequent)
 
 
@@ -104,7 +106,7 @@ def process(
         sha256, parts = survey(file, progress.beat)
         # Everything that decides about the result. FORMAT stands for the code.
         identity = {"format": FORMAT, "input": sha256, "delimiter": file.delimiter}
-        effect, columns = look(output, identity, overwrite=overwrite)
+        effect, columns = check_output(output, identity, overwrite=overwrite)
         if columns is None:
             columns = profile(context, file, parts, jobs, progress)
             if not dry_run:
@@ -127,7 +129,11 @@ def process(
 
 
 def profile(
-    context: Context, file: CsvFile, parts: list[Part], jobs: int, progress: Progress
+    context: Context,
+    file: CsvFile,
+    parts: list[Part],
+    jobs: int,
+    progress: Progress,
 ) -> Columns:
     """Return the columns of the result. Raise InvalidCsv or InputChanged."""
     lines_before = 0
@@ -136,8 +142,8 @@ def profile(
         columns = [ColumnProfile()] * len(header)
         work = partial(profile_part, file, width=len(header))
         with running_workers(work, parts, jobs, context.signals, progress.beat) as results:
-            for part, (following, lines) in zip(parts, results, strict=True):
-                columns = merge_columns(columns, following)
+            for part, (columns_of_part, lines) in zip(parts, results, strict=True):
+                columns = merge_columns(columns, columns_of_part)
                 lines_before += lines
                 progress.advance(part.end - part.start)
     except BadRow as error:
@@ -146,8 +152,10 @@ def profile(
         line = lines_before + error.line
         raise InvalidCsv(path=file.path, line=line, reason=error.reason) from error
     file.check_unchanged()
-    described = zip(header, columns, strict=True)
-    return [{"name": name, **column.describe()} for name, column in described]
+    described = []
+    for name, column in zip(header, columns, strict=True):
+        described.append({"name": name, **column.describe()})
+    return described
 
 
 def output_path(context: Context, output: str | None, *, dry_run: bool) -> Path:

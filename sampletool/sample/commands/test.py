@@ -1,7 +1,7 @@
 """Run the declared checks against built outputs. Many run at once, but not during a build."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -9,12 +9,17 @@ from ...kit.completion import offering
 from ...kit.context import Context
 from ...kit.contract.command_spec import CommandSpec
 from ...kit.contract.errors import ChecksFailed
+from ...kit.contract.expected import EXPECTED, to_tool_error
 from ...kit.global_options import DryRunOption
+from ..build_lock import LockMode, Workplace, build_lock
 from ..errors import NotBuilt
-from ..plan import Planned, plan
-from ..publish import Built, Outputs
-from ..run import JobResult, JobRun, locked, reporting, result_lines
-from ..workspace import Job, Jobs, choose, read_workspace
+from ..job import Job
+from ..job_result import JobResult, result_lines
+from ..journal import BuildRecord
+from ..plan import PlannedJob, plan
+from ..publish import Outputs
+from ..run import JobRun
+from ..workspace import Declarations, choose, read_again, read_workspace
 from ._options import ForceUnlockOption, JobsOption
 from .build import Build, build_targets
 from .build import spec as build_spec
@@ -29,9 +34,6 @@ spec = CommandSpec(
     before=("init .", "build"),
     examples=("test", "test --build", "test totals-add-up"),
 )
-
-_ALWAYS = ""
-"""The reason to run a check. Unlike a target, it runs each time, so there is nothing to say."""
 
 
 @dataclass(frozen=True)
@@ -59,50 +61,71 @@ def test(
     shared one without letting another build in between.
     """
     # A mistake is reported before the lock file and the directories of a build are created.
-    choose("check", names, read_workspace(context).checks)
-    mode: Literal["exclusive", "shared"] = "exclusive" if first_build else "shared"
-    with locked(context, mode, jobs, force_unlock=force_unlock) as place:
-        declared = read_workspace(context)
-        checks = [declared.checks[name] for name in choose("check", names, declared.checks)]
-        needed = _needs_of(checks)
-        if first_build and needed:
-            build_targets(place, declared, needed)
+    declarations = read_workspace(context)
+    choose("check", names, declarations.checks)
+    mode: LockMode = "exclusive" if first_build else "shared"
+    with build_lock(context, mode, jobs, force_unlock=force_unlock) as workplace:
+        declarations = read_again(context, declarations)
+        chosen = choose("check", names, declarations.checks)
+        checks = [declarations.checks[name] for name in chosen]
+        needs = _needs_of(checks)
+        if first_build and needs:
+            build_targets(workplace, declarations, needs)
         outputs = Outputs(context.workspace, context.signals.check)
-        if needed:
-            _warn_of_stale(context, declared, outputs, needed)
-        planned = {check.name: _plan_check(check) for check in checks}
-        run = JobRun(place, "check", planned, outputs)
-        with reporting(lambda: Report(run.results)):
-            run.run()
-    result = Report(run.results)
-    failed = [check.name for check in result.checks if check.status == "failed"]
+        _check_that_needs_are_built(outputs, needs)
+        _warn_of_stale_outputs(context, declarations, outputs, needs)
+        report = _run_checks(workplace, checks, outputs)
+    failed = [check.name for check in report.checks if check.status == "failed"]
     if failed:
-        raise ChecksFailed(data=result, count=len(failed), failed=failed)
-    return result
+        raise ChecksFailed(data=report, count=len(failed), failed=failed)
+    return report
 
 
 def _needs_of(checks: list[Job]) -> list[str]:
     """Return the targets that these checks need, each once."""
-    needed: dict[str, None] = {}
+    needs: dict[str, None] = {}
     for check in checks:
-        needed.update(dict.fromkeys(check.needs))
-    return list(needed)
+        needs.update(dict.fromkeys(check.needs))
+    return list(needs)
 
 
-def _plan_check(check: Job) -> Planned:
-    built_from_nothing = Built(run=[], wanted=[], inputs={}, needs={})
-    return Planned(check, built_from_nothing, _ALWAYS)
-
-
-def _warn_of_stale(context: Context, declared: Jobs, outputs: Outputs, needed: list[str]) -> None:
-    """Warn of targets that are tested although they are out of date. Raise NotBuilt."""
-    missing = [name for name in needed if not outputs.version_of(name).exists()]
+def _check_that_needs_are_built(outputs: Outputs, needs: list[str]) -> None:
+    """Raise NotBuilt if one of these targets has no outputs."""
+    missing = [name for name in needs if not outputs.version_directory(name).exists()]
     if missing:
         raise NotBuilt(targets=missing)
-    for name, planned in plan(declared, needed, outputs).items():
-        if planned.reason is not None:
+
+
+def _warn_of_stale_outputs(
+    context: Context,
+    declarations: Declarations,
+    outputs: Outputs,
+    needs: list[str],
+) -> None:
+    """Warn of targets whose outputs are tested although they are out of date."""
+    if not needs:
+        # Without names, plan() would plan all targets.
+        return
+    for name, planned in plan(declarations, needs, outputs).items():
+        if planned.must_run:
             message = f"The checks use an old version of {name}: {planned.reason}."
             context.warn("STALE_OUTPUT", message)
+
+
+def _run_checks(workplace: Workplace, checks: list[Job], outputs: Outputs) -> Report:
+    planned = {check.name: _plan_check(check) for check in checks}
+    job_run = JobRun(workplace, "check", planned, outputs)
+    try:
+        job_run.run()
+    except EXPECTED as error:
+        raise to_tool_error(error).with_data(Report(job_run.results)) from error
+    return Report(job_run.results)
+
+
+def _plan_check(check: Job) -> PlannedJob:
+    """Return the plan for a check. Unlike a target, it runs each time."""
+    built_from_nothing = BuildRecord(run=[], wanted=[], inputs={}, needs={})
+    return PlannedJob(check, built_from_nothing, must_run=True)
 
 
 def _check_names(context: Context) -> list[str]:

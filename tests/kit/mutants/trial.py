@@ -15,7 +15,6 @@ that process has exited. So the mechanisms of the guarantees are tried without a
 import json
 import os
 import py_compile
-import shutil
 import subprocess
 import tempfile
 import time
@@ -168,7 +167,8 @@ class Copy:
         seconds = limits.seconds_per_mutant + _SECONDS_TO_EXIT
         arguments = self._pytest_arguments(tests, limits)
         exit_code = run_in_tree(self, arguments, seconds, is_isolated=limits.is_isolated)
-        shutil.rmtree(self._temporary_directories, ignore_errors=True)
+        # Not shutil.rmtree(): it is recursive, and a mutant can leave a very deep tree.
+        subprocess.run(["rm", "-rf", self._temporary_directories], check=False)
 
         runs = read_outcomes(self._outcomes_file)
         if not runs and exit_code == LIMIT_REACHED:

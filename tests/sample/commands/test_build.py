@@ -154,7 +154,7 @@ def test_a_person_sees_each_problem_of_tool_toml_on_a_line_of_its_own(tool: Tool
         f"Error: {tool.cwd}/tool.toml has 3 problems. No command was run. [VALIDATION_ERROR]",
         "line 1, target.a: outputs is missing: the files that the command writes",
         "line 3, check.b: run is missing: the command as a list, such as ['python3', 'make.py']",
-        "line 3, check.b: it needs 'c', which is no target",
+        "line 3, check.b: it needs 'c', which is not a target",
         "Correct all of them, then run the command again.",
     ]
 

@@ -106,3 +106,17 @@ def test_the_end_of_the_output_has_no_bytes_that_move_a_cursor(tool: Tool) -> No
     (failed,) = tool("build").response["data"]["targets"]
 
     assert failed["tail"] == "a       b \\x1b[31mred\nlast"
+
+
+def test_a_log_without_end_is_cut_and_the_response_says_how_much_is_missing(tool: Tool) -> None:
+    declare(tool, target("a", "seq 9000000; exit 3"))
+
+    ran = tool("build")
+
+    (failed,) = ran.response["data"]["targets"]
+    assert failed["tail"].endswith("\n9000000\n")
+    assert failed["log_missing_bytes"] > 0
+    log = Path(failed["log"])
+    assert log.stat().st_size < 65 * 1024 * 1024
+    notice = f"\n[{failed['log_missing_bytes']} bytes of output are missing here]\n"
+    assert notice.encode() in log.read_bytes()

@@ -15,6 +15,7 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool
 from sampletool.sample.commands import build, init, test
+from sampletool.sample.new_directory import refuse_wide_directory
 
 
 def test_it_makes_a_workspace_in_which_the_examples_of_build_and_test_work(tool: Tool) -> None:
@@ -171,7 +172,7 @@ def test_the_root_directory_is_refused_by_any_of_its_names(root: str, tmp_path: 
         path.symlink_to("/")
 
     with pytest.raises(ToolError) as caught:
-        init.refuse_wide_directory(path)
+        refuse_wide_directory(path)
 
     assert caught.value.code == "UNSAFE_PATH"
     assert "root directory" in caught.value.message
@@ -233,15 +234,15 @@ def test_an_empty_home_is_not_the_root_directory(monkeypatch: pytest.MonkeyPatch
     """As for a shell, an empty HOME is as none. The home directory is then in the user database."""
     monkeypatch.setenv("HOME", "")
 
-    init.refuse_wide_directory(tmp_path)
+    refuse_wide_directory(tmp_path)
     with pytest.raises(ToolError, match="home directory"):
-        init.refuse_wide_directory(Path(pwd.getpwuid(os.geteuid()).pw_dir))
+        refuse_wide_directory(Path(pwd.getpwuid(os.geteuid()).pw_dir))
 
 
 def test_without_any_home_only_the_root_directory_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
 
-    init.refuse_wide_directory(tmp_path)
+    refuse_wide_directory(tmp_path)
     with pytest.raises(ToolError, match="root directory"):
-        init.refuse_wide_directory(Path("/"))
+        refuse_wide_directory(Path("/"))

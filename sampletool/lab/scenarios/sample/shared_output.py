@@ -148,7 +148,7 @@ scenario = Scenario(
         Removal(
             "sample/output.py:publish",
             says="not looking whose result was faster",
-            pattern="look(path, identity, overwrite=False)",
+            pattern="check_output(path, identity, overwrite=False)",
             instead='("created", None)',
             breaks="reads a result that is not its own",
         ),
