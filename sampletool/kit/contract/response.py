@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from .errors import ToolError
 from .fields import FieldTree, select
+from .records import optional_members
 from .table import laid_out
 from .text import PLAIN, RED, YELLOW, between_words, escaped, printable, printable_data
 
@@ -170,13 +171,14 @@ def count_fitting(rows: Iterable[object], max_bytes: int = MAX_LIST_BYTES) -> in
 def to_data(value: Any) -> Any:
     """Return a value in the types that JSON knows.
 
-    A dataclass or a named tuple becomes an object, without the members that are None. (In a dict,
-    None stays.) A value of another type, such as a path, stays: it is printed as text.
+    A dataclass or a named tuple becomes an object. A member whose type is `X | None` is left out if
+    it is None. Any other None stays: it is a JSON null that a caller has stored. A value of another
+    type, such as a path, stays too: it is printed as text.
     """
     if is_dataclass(value):
-        return _members_to_data(vars(value))
+        return _members_to_data(type(value), vars(value))
     if hasattr(value, "_asdict"):
-        return _members_to_data(value._asdict())
+        return _members_to_data(type(value), value._asdict())
     if isinstance(value, dict):
         return {str(key): to_data(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -209,12 +211,13 @@ def value_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _members_to_data(members: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of a record as data, without those that are None."""
+def _members_to_data(record: type, members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a record as data, without those that do not apply."""
     data = {}
     for name, member in members.items():
-        if member is not None:
-            data[name] = to_data(member)
+        if member is None and name in optional_members(record):
+            continue
+        data[name] = to_data(member)
     return data
 
 

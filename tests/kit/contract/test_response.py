@@ -1,6 +1,7 @@
 """sampletool/kit/contract/response.py: no content can break the form of a response."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -206,9 +207,15 @@ def test_each_problem_of_an_error_has_its_own_line() -> None:
 
 
 def test_members_that_do_not_apply_are_absent() -> None:
-    line = json_line([Message("x"), {"k": (1, 2)}, Pair(None, Message("y"))])
+    line = json_line([Message("x"), {"k": (1, 2)}, Pair(1, Message("y"))])
 
-    assert json.loads(line) == [{"text": "x"}, {"k": [1, 2]}, {"right": {"text": "y"}}]
+    assert json.loads(line) == [{"text": "x"}, {"k": [1, 2]}, {"left": 1, "right": {"text": "y"}}]
+
+
+@pytest.mark.parametrize("record", [Valued, lambda value: Pair(value, 1)])
+def test_a_null_that_a_caller_has_stored_is_a_value(record: Callable[[Any], Any]) -> None:
+    """Its type is `Any`, so the schema requires it. Clients refused responses without it."""
+    assert None in to_data(record(None)).values()
 
 
 def test_the_keys_of_an_object_are_texts_and_its_values_keep_none() -> None:
