@@ -55,7 +55,7 @@ def test_every_json_value_comes_back_to_the_official_client(tool: Tool) -> None:
     """The client raises an error if a response does not fit the schema of its tool."""
 
     async def conversation() -> None:
-        async with connected_cheaply(tool) as client:
+        async with connected_cheaply(tool, "--all") as client:
             schemas = {each.name: each.output_schema for each in (await client.list_tools()).tools}
 
             async def run(name: str, **arguments: Any) -> Any:
