@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
+from mcp.server import Server as Protocol
 from mcp.server.transport_security import TransportSecuritySettings
 
 from .errors import AddressUnavailable
@@ -53,7 +54,20 @@ async def serve_http(
     Return how many commands were run.
     """
     runner = CommandRunner()
-    app = create_protocol(runner, loading).streamable_http_app(
+    protocol = create_protocol(runner, loading)
+    await serve_protocol(protocol, listener, access, wake_up_descriptor, runner.stop_all)
+    return runner.count
+
+
+async def serve_protocol(
+    protocol: Protocol[Any],
+    listener: socket.socket,
+    access: HttpAccess,
+    wake_up_descriptor: int,
+    stop_work: Callable[[], Awaitable[None]],
+) -> None:
+    """Serve a protocol until a signal makes `wake_up_descriptor` readable, then stop its work."""
+    app = protocol.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=TransportSecuritySettings(
             allowed_hosts=access.allowed_hosts(),
@@ -73,13 +87,12 @@ async def serve_http(
     await is_over.wait()
 
     loop.remove_reader(wake_up_descriptor)
-    await runner.stop_all()
+    await stop_work()
     server.should_exit = True
     await asyncio.wait([serving], timeout=_SHUTDOWN_SECONDS)
     # A client may keep a stream open for events, and would keep the server from exiting.
     server.force_exit = True
     await asyncio.wait([serving], timeout=_SHUTDOWN_SECONDS)
-    return runner.count
 
 
 class _Server(uvicorn.Server):

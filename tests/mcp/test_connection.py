@@ -162,7 +162,7 @@ async def cancelled(asked: Coroutine[Any, Any, Any]) -> None:
 def test_the_end_of_stdin_or_a_signal_ends_it_and_all_its_calls(
     tool: Tool, workspace: Path, how: str
 ) -> None:
-    """They wait for a lock that is never released. test_runner.py is about how long the end takes."""
+    """The calls wait for a lock. How long the end takes is tested in test_runner.py."""
     tool("config", "set", "warm", "1")
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
         process = start_server(tool)
@@ -189,12 +189,11 @@ def test_the_end_of_stdin_or_a_signal_ends_it_and_all_its_calls(
         with suppress(subprocess.TimeoutExpired):
             process.wait(5)
         is_over = process.poll() is not None
-        process.kill()
-        ran = ended(process)
         if not is_over:
-            for child in children:
+            for child in [*children, process.pid]:
                 os.kill(child, signal.SIGKILL)
         assert is_over
+        ran = ended(process)
         wait_until(lambda: not any(map(is_running, children)))
 
     assert {answer.get("error", {}).get("code") for answer in answers} == {None, -32700}
