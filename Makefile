@@ -13,6 +13,7 @@ include sampletool/kit/kit.mk
 
 .PHONY: style revision forks docs busy bench soak matrix mutate mutants
 .PHONY: soak-state# state
+.PHONY: node# mcp
 
 check: style
 
@@ -21,6 +22,15 @@ style: $(READY)  ## Show how dense the code is, next to other projects; fail whe
 
 revision: $(READY)  ## Raise the revision of the kit after a change of its files
 	@$(BIN)/python -m tests.project.revision
+
+# Clients of MCP and its conformance suite, with a Node.js of their own. A lock file would name a registry.
+node: $(VENV)/node/.ready  ## Install the programs for Node.js that test `tool mcp` # mcp
+
+$(VENV)/node/.ready: tests/mcp/node/package.json $(READY)# mcp
+	@mkdir -p $(VENV)/node # mcp
+	@cp tests/mcp/node/package.json $(VENV)/node # mcp
+	@cd $(VENV)/node && npm install --no-audit --no-fund --no-package-lock --loglevel=error # mcp
+	@touch $@ # mcp
 
 docs: $(VENV)/.documents  ## Build the site, to be opened from disk: build/site/index.html
 	@$(BIN)/python -m docs.site

@@ -1,3 +1,3 @@
-"""The same commands as tools of the Model Context Protocol, for agents that keep one connection open."""
+"""The commands as tools of the Model Context Protocol, for AI agents."""
 
 TITLE = "MCP server"

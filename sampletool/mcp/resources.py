@@ -1,8 +1,9 @@
-"""What can be read: the manifest, the races of the lab as they happen, and the outputs of sessions."""
+"""What a client can read: the manifest, the races of the lab, and the outputs of sessions."""
 
 import json
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -14,49 +15,139 @@ from ..kit.program import PROGRAM
 from ..kit.safety.session import list_sessions
 from ..kit.session_id import check_session_id
 
-Ask = Callable[[list[str], bool], Coroutine[Any, Any, bytes]]
-"""Makes a call; whether it only reads."""
+RunCommand = Callable[[list[str]], Coroutine[Any, Any, bytes]]
+"""Runs a command that only reads, and returns its response."""
+
 _SCHEME = f"{PROGRAM}://"
-_LONGEST_BYTES = 1024 * 1024
-_FILES = 200
-"""So many outputs are listed, at the most: of the sessions that were used last."""
+
+_MAX_OUTPUT_BYTES = 1024 * 1024
+
+_MAX_LISTED_OUTPUTS = 200
+"""How many outputs are listed: those of the sessions that were used last."""
 
 
-async def listed(ask: Ask) -> list[tuple[str, str, str]]:
-    """URI, name, and what it is."""
-    found = [
-        (f"{_SCHEME}manifest", "manifest", "Every command, in a line each."),
-        (f"{_SCHEME}manifest/schema", "schema", "What all commands share: options, errors, the form of a response."),
+@dataclass(frozen=True)
+class Resource:
+    """A resource, or a template for the address of one."""
+
+    uri: str
+    name: str
+    description: str
+
+
+TEMPLATES = (
+    Resource(
+        uri=f"{_SCHEME}manifest/{{command}}",
+        name="command",
+        description="The manifest of a command, such as config.set: its errors and its schema.",
+    ),
+    Resource(
+        uri=f"{_SCHEME}session/{{session_id}}/{{file}}",
+        name="output",
+        description="An output file of a session.",
+    ),
+    Resource(
+        uri=f"{_SCHEME}lab/{{race}}",
+        name="race",
+        description="A race condition, step by step.",
+    ),
+)
+"""The templates for addresses. The one of the lab is offered only if there is a lab."""
+
+
+async def list_resources(run_command: RunCommand) -> list[Resource]:
+    """Return the resources that exist now."""
+    resources = [
+        Resource(
+            uri=f"{_SCHEME}manifest",
+            name="manifest",
+            description="All commands, in a line each.",
+        ),
+        Resource(
+            uri=f"{_SCHEME}manifest/schema",
+            name="schema",
+            description="What all commands share: options, errors, and the form of a response.",
+        ),
     ]
-    if lab := json.loads(await ask(["lab", "list"], True))["data"]:
-        found += [(f"{_SCHEME}lab/{one['name']}", one["name"], one["title"]) for one in lab["scenarios"]]
-    return found + [
-        (f"{_SCHEME}session/{quote(file, errors='surrogateescape')}", printable(file), "An output of a session.")
-        for file in _outputs()[:_FILES]
-    ]
+    for race in await _list_races(run_command):
+        resource = Resource(f"{_SCHEME}lab/{race['name']}", race["name"], race["title"])
+        resources.append(resource)
+    for path in _list_outputs()[:_MAX_LISTED_OUTPUTS]:
+        # The name of a file can contain bytes that are not UTF-8.
+        uri = f"{_SCHEME}session/{quote(path, errors='surrogateescape')}"
+        resources.append(Resource(uri, printable(path), "An output of a session."))
+    return resources
 
 
-async def read(ask: Ask, uri: str) -> str | None:
-    """Its text, if there is such a resource."""
-    kind, _, name = unquote(uri.removeprefix(_SCHEME), errors="surrogateescape").partition("/")
-    if kind == "manifest" and name in ("", "schema"):
-        return (await ask(["manifest", *(["--schema"] if name else [])], True)).decode()
-    if kind == "lab" and any(uri == known for known, _, _ in await listed(ask)):
-        return (await ask(["lab", "run", "--format=text", "--timeout=60s", "--", name], False)).decode() or None
-    return _output(*name.partition("/")[::2]) if kind == "session" else None
+async def list_templates(run_command: RunCommand) -> list[Resource]:
+    """Return the templates for the addresses of resources."""
+    has_lab = bool(await _list_races(run_command))
+    return [each for each in TEMPLATES if has_lab or each.name != "race"]
 
 
-def _outputs() -> list[str]:
-    """Below the directory of all sessions, without what is ours."""
-    paths = [path for session in list_sessions(session_root()) for path in sorted(Path(session.path).rglob("[!.]*"))]
-    return [path.relative_to(session_root()).as_posix() for path in paths if path.is_file()]
+async def read_resource(run_command: RunCommand, uri: str) -> str | None:
+    """Return the text of a resource, or None if there is no such resource."""
+    path = unquote(uri.removeprefix(_SCHEME), errors="surrogateescape")
+    kind, _slash, name = path.partition("/")
+    if kind == "manifest":
+        return await _read_manifest(run_command, name)
+    if kind == "lab":
+        races = [race["name"] for race in await _list_races(run_command)]
+        if name not in races:
+            return None
+        command = ["lab", "run", "--format=text", "--timeout=60s", "--", name]
+        return (await run_command(command)).decode() or None
+    if kind == "session":
+        session_id, _slash, file = name.partition("/")
+        return _read_output(session_id, file)
+    return None
 
 
-def _output(session: str, file: str) -> str | None:
-    """Of a regular file that really lies inside the session's directory."""
+async def _read_manifest(run_command: RunCommand, name: str) -> str | None:
+    """Return the index, what all commands share (`schema`), or the manifest of one command."""
+    command = ["manifest"]
+    if name == "schema":
+        command.append("--schema")
+    elif name:
+        command += ["--", name]
+    line = await run_command(command)
+    if not json.loads(line)["ok"]:
+        return None
+    return line.decode()
+
+
+async def _list_races(run_command: RunCommand) -> list[dict[str, Any]]:
+    """Return the name and the title of each race. There are none without the part `lab`."""
+    response = json.loads(await run_command(["lab", "list"]))
+    if not response["ok"]:
+        return []
+    races: list[dict[str, Any]] = response["data"]["scenarios"]
+    return races
+
+
+def _list_outputs() -> list[str]:
+    """Return the paths of all outputs, below the directory of all sessions.
+
+    Files that the tool needs for itself have names that begin with a dot.
+    """
+    root = session_root()
+    paths = []
+    for session in list_sessions(root):
+        for path in sorted(Path(session.path).rglob("[!.]*")):
+            if path.is_file():
+                paths.append(path.relative_to(root).as_posix())
+    return paths
+
+
+def _read_output(session_id: str, file: str) -> str | None:
+    """Return the text of an output, if it is a regular file in the directory of the session.
+
+    A link may lead out of the directory, so the path is resolved first.
+    """
     with suppress(*EXPECTED, ValueError):
-        directory = (session_root() / check_session_id(session, "the URI")).resolve()
+        directory = (session_root() / check_session_id(session_id, "the URI")).resolve()
         path = (directory / file).resolve()
-        if path.is_relative_to(directory) and path.is_file() and path.stat().st_size <= _LONGEST_BYTES:
+        is_inside = path.is_relative_to(directory) and path.is_file()
+        if is_inside and path.stat().st_size <= _MAX_OUTPUT_BYTES:
             return path.read_text(errors="backslashreplace")
     return None

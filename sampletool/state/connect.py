@@ -114,6 +114,12 @@ def connect_for_cleanup(context: Context, url_option: str | None) -> Store:
     return connect_for_command(cleanup, url_option)
 
 
+def file_of_store(url: str | None, workspace: Path | None) -> Path:
+    """Return the file of a SQLite store. Without a URL, it is the one of the workspace or user."""
+    path, _prepare_directory = _file_of(url, workspace)
+    return path
+
+
 def _file_of(
     url: str | None,
     workspace: Path | None,

@@ -104,8 +104,18 @@ CONSTANTS = (
     ),
     Constant(
         "contract.lock_held._MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN",
-        4_000,
-        "less: three tries do not outlast a hold of 10 s",
+        12_000,
+        "less: three tries do not outlast a hold of 60 s",
+    ),
+    Constant(
+        "contract.lock_held._MAX_RETRY_MS_IF_USUAL_IS_UNKNOWN",
+        60_000,
+        "less: three tries do not outlast a hold of 60 s; more: a caller sleeps for minutes",
+    ),
+    Constant(
+        "contract.lock_held._RETRY_FACTOR_IF_USUAL_IS_UNKNOWN",
+        5,
+        "less: three tries do not outlast a hold of 60 s",
     ),
     Constant(
         "contract.lock_held._MAX_RETRY_MS",
@@ -116,6 +126,11 @@ CONSTANTS = (
         "contract.lock_held._MIN_PROPOSED_TIMEOUT_SECONDS",
         30,
         "less: too short a wait for most builds",
+    ),
+    Constant(
+        "contract.lock_held._MIN_PROPOSED_TIMEOUT_SECONDS_IF_USUAL_IS_UNKNOWN",
+        120,
+        "less: a caller who follows the hint waits in vain for a build of a minute",
     ),
     Constant("pages._MAX_POSITION_DIGITS", 18, "more: Python and the stores refuse the number"),
     Constant("pages.MAX_LIMIT", 10_000, "more: one page floods the context of an agent"),

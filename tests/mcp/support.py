@@ -1,4 +1,4 @@
-"""The server as a client of the protocol has it: the SDK's own, over stdio."""
+"""Connections to a server, as a client of the protocol has them: with the client of the SDK."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -14,39 +14,55 @@ from sampletool.kit.testing.tool import COMMAND, Tool
 
 MISSING = "the extra mcp is not installed: make .venv/.testable"
 
-if find_spec("mcp") is None:  # to import it takes 0.4 s, in each worker that collects these tests
+# Importing it takes 0.4 s, in each worker that collects these tests. So they import it themselves.
+if find_spec("mcp") is None:
     pytest.skip(MISSING, allow_module_level=True)
 
 
-def start_server(tool: Tool) -> ForkedProcess:
-    """Start a server that need not load the SDK: the fork server has."""
-    fork_server().load("sampletool.mcp.server")
-    return tool.start("mcp")
+def start_server(tool: Tool, *options: str) -> ForkedProcess:
+    """Start a server in a forked process. It need not load the SDK, because the fork server has."""
+    fork_server().load("sampletool.mcp.stdio")
+    return tool.start("mcp", *options)
 
 
 @asynccontextmanager
-async def connected(tool: Tool, mode: Literal["legacy", "auto"] = "auto") -> AsyncIterator[Any]:
-    """A client of a server of its own, which ends with the block; what the server says goes to a file beside."""
+async def connected(
+    tool: Tool,
+    *options: str,
+    mode: Literal["legacy", "auto"] = "auto",
+) -> AsyncIterator[Any]:
+    """Yield the client of a new server, which exits at the end of the block.
+
+    What the server prints to stderr goes into a file.
+    """
     from mcp import Client, StdioServerParameters, stdio_client
 
-    server = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "mcp"], env=tool.environ, cwd=tool.cwd)
+    server = StdioServerParameters(
+        command=COMMAND[0],
+        args=[*COMMAND[1:], "mcp", *options],
+        env=tool.environ,
+        cwd=tool.cwd,
+    )
     with (tool.cwd.parent / "stderr").open("a") as log:
         async with Client(stdio_client(server, errlog=log), mode=mode) as client:
             yield client
 
 
 @asynccontextmanager
-async def connected_cheaply(tool: Tool) -> AsyncIterator[Any]:
-    """The same with a forked server, whose start takes a tenth of the time. For what is not about the connection."""
+async def connected_cheaply(tool: Tool, *options: str) -> AsyncIterator[Any]:
+    """Yield the client of a forked server, whose start takes a tenth of the time.
+
+    This is for tests that are not about the connection.
+    """
     from mcp import Client
 
-    async with Client(_streams_of(start_server(tool))) as client:
+    async with Client(_streams_of(start_server(tool, *options))) as client:
         yield client
 
 
 @asynccontextmanager
 async def _streams_of(server: ForkedProcess) -> AsyncIterator[Any]:
-    """A transport as the SDK has them: messages that come, and messages that go."""
+    """Yield a transport of the SDK: a stream of incoming messages, and one of outgoing ones."""
     import anyio
     from mcp import types
     from mcp.shared.message import SessionMessage
@@ -54,29 +70,35 @@ async def _streams_of(server: ForkedProcess) -> AsyncIterator[Any]:
     assert server.stdin is not None
     assert server.stdout is not None
     stdin, stdout = server.stdin, server.stdout
-    heard, coming = anyio.create_memory_object_stream[Any](0)
-    going, spoken = anyio.create_memory_object_stream[Any](0)
+    to_client, incoming = anyio.create_memory_object_stream[Any](0)
+    outgoing, from_client = anyio.create_memory_object_stream[Any](0)
 
-    async def hear() -> None:
-        with suppress(anyio.BrokenResourceError):  # the client has gone
+    async def read() -> None:
+        # BrokenResourceError: the client has gone.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             while line := await anyio.to_thread.run_sync(stdout.readline):
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                await heard.send(SessionMessage(message))
+                await to_client.send(SessionMessage(message))
 
-    async def speak() -> None:
-        async for item in spoken:
-            stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+    async def write() -> None:
+        async for item in from_client:
+            stdin.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+            stdin.write(b"\n")
             stdin.flush()
 
     with server:
-        async with heard, coming, going, spoken, anyio.create_task_group() as group:
-            group.start_soon(hear)
-            group.start_soon(speak)
-            yield coming, going
-            coming.close()
-            going.close()
-            stdin.close()
+        async with to_client, incoming, outgoing, from_client, anyio.create_task_group() as group:
+            group.start_soon(read)
+            group.start_soon(write)
+            try:
+                yield incoming, outgoing
+            finally:
+                incoming.close()
+                outgoing.close()
+                # The server exits, so the thread that reads its stdout ends.
+                stdin.close()
 
 
 def talk(conversation: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a conversation with a server. Fail if it takes longer than a minute."""
     asyncio.run(asyncio.wait_for(conversation(), 60))

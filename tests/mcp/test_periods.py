@@ -7,19 +7,10 @@ from typing import Any
 
 import pytest
 
-from sampletool.kit.contract.errors import Mistake
 from sampletool.kit.places import session_root
-from sampletool.mcp import calls as module
-from sampletool.mcp.calls import Calls
-from sampletool.mcp.resources import _output
-from sampletool.mcp.tools import _texts
-
-_TEXT = {"name": "value", "type": "string", "repeatable": False, "required": True}
-
-
-@pytest.mark.parametrize(("size", "is_taken"), [(128 * 1024 - 256, True), (128 * 1024 - 255, False)])
-def test_an_argument_may_be_as_long_as_a_process_can_be_given(size: int, is_taken: bool) -> None:
-    assert isinstance(_texts(_TEXT, "x" * size), Mistake) is not is_taken
+from sampletool.mcp import runner as module
+from sampletool.mcp.resources import _read_output
+from sampletool.mcp.runner import CommandRunner
 
 
 @pytest.mark.parametrize(("size", "is_read"), [(1024 * 1024, True), (1024 * 1024 + 1, False)])
@@ -29,7 +20,7 @@ def test_an_output_may_be_read_up_to_a_mebibyte(size: int, is_read: bool) -> Non
     with (directory / "out").open("wb") as file:
         file.truncate(size)
 
-    assert (_output("s", "out") is not None) is is_read
+    assert (_read_output("s", "out") is not None) is is_read
 
 
 def test_a_read_waits_a_second_for_the_one_before_and_then_takes_a_process(
@@ -43,21 +34,27 @@ def test_a_read_waits_a_second_for_the_one_before_and_then_takes_a_process(
         waited.append(seconds)
         raise TimeoutError
 
-    async def process(_self: Calls, _one: object, _argv: list[str], _tell: object = None) -> bytes:
+    async def process(
+        _self: CommandRunner, _one: object, _argv: list[str], _tell: object = None
+    ) -> bytes:
         return b"from a process"
 
-    monkeypatch.setattr(module, "asyncio", SimpleNamespace(**{**vars(asyncio), "wait_for": wait_in_vain}))
-    monkeypatch.setattr(Calls, "_process", process)
+    monkeypatch.setattr(
+        module, "asyncio", SimpleNamespace(**{**vars(asyncio), "wait_for": wait_in_vain})
+    )
+    monkeypatch.setattr(CommandRunner, "_run_in_process", process)
 
-    assert asyncio.run(_made(["config", "list"])) == b"from a process"
+    assert asyncio.run(_run(["config", "list"])) == b"from a process"
     assert waited == [1.0]
 
 
-async def _made(argv: list[str]) -> bytes:
-    return await Calls().make(argv, True)
+async def _run(argv: list[str]) -> bytes:
+    return await CommandRunner().run(argv, reads_only=True)
 
 
-def test_the_end_leaves_calls_less_than_a_second_in_two_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_leaves_calls_less_than_a_second_in_two_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     steps: list[object] = []
     call = SimpleNamespace(stop=lambda: steps.append("stop"))
@@ -66,10 +63,10 @@ def test_the_end_leaves_calls_less_than_a_second_in_two_steps(tmp_path: Path, mo
         steps.append(timeout)
 
     async def end() -> None:
-        calls = Calls()
+        calls = CommandRunner()
         running: Any = calls._running
         running["a task"] = call
-        await calls.end()
+        await calls.stop_all()
 
     monkeypatch.setattr(module, "asyncio", SimpleNamespace(**{**vars(asyncio), "wait": wait}))
     asyncio.run(end())

@@ -1,4 +1,4 @@
-"""sampletool/mcp/tools.py: what a caller writes becomes a command line that means just that, or one error."""
+"""sampletool/mcp/tools.py: the commands as tools, and how much the list of them costs."""
 
 import json
 import re
@@ -21,42 +21,77 @@ from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.schema import problems_of
 from sampletool.kit.testing.tool import Tool as CommandLine
 from sampletool.kit.testing.trees import file_states
-from sampletool.mcp.tools import LONGEST, Tool, load_tools
+from sampletool.mcp.parameters import DEFAULT_TIMEOUT
+from sampletool.mcp.tools import Tool, load_tools
+from tests.mcp.sizes import MAX_DEFAULT_BYTES, MAX_DEFAULT_TOOLS, list_bytes
 
-_END = ["--format=jsonl", f"--timeout={LONGEST}", "--"]
+_END = [f"--timeout={DEFAULT_TIMEOUT}", "--"]
 
 
 @cache
 def tools() -> dict[str, Tool]:
-    return load_tools()
+    """Return all tools, as a server offers them with --all."""
+    return load_tools(every=True)
 
 
-def test_every_command_is_a_tool_unless_others_write_to_its_stdout_or_it_needs_a_terminal() -> None:
-    """They could forge the answer."""
+def test_every_command_is_a_tool_unless_it_writes_to_stdout_or_needs_a_terminal() -> None:
+    """A program whose output comes before the response could forge the response."""
     commands = dict(find_commands(root_command()))
 
-    others = {
-        name for name, one in commands.items() if "take_stdout()" in getsource(sys.modules[one.callback.__module__])
-    }
-    others |= {name for name, one in commands.items() if one.spec.needs_terminal}
-    assert {tool.described["command"] for tool in tools().values()} == commands.keys() - others
-    assert "config edit" in others
-    assert "mcp" in others
+    others = set()
+    for name, command in commands.items():
+        source = getsource(sys.modules[command.callback.__module__])
+        if "take_stdout()" in source or command.spec.needs_terminal:
+            others.add(name)
+    assert {tool.command for tool in tools().values()} == commands.keys() - others
+    assert {"config edit", "mcp"} <= others
     assert all(re.fullmatch(r"[a-z_]{1,64}", name) for name in tools())
 
 
-def test_arguments_have_the_names_of_the_manifest() -> None:
-    tool = tools()["config_set"]
-    schema = tool.input_schema()
+def test_the_default_list_of_tools_is_short() -> None:
+    """A client puts it into the context of its model, in every conversation."""
+    default = load_tools()
 
-    named = {param["name"] for param in (*tool.described["arguments"], *tool.described["options"])}
-    assert schema["properties"].keys() == named | {"cwd", "session_id", "lock_timeout", "timeout", "fields"}
+    assert len(default) <= MAX_DEFAULT_TOOLS
+    assert list_bytes(default) < MAX_DEFAULT_BYTES
+
+
+def test_each_parameter_has_a_description_and_each_tool_names_the_members_of_its_data() -> None:
+    for tool in tools().values():
+        for name, schema in tool.input_schema()["properties"].items():
+            assert schema.get("description"), f"{tool.name}: {name}"
+        data = tool.output_schema()["properties"]["data"]
+        objects = data.get("anyOf", [data])
+        assert any(each.get("properties") for each in objects), tool.name
+
+
+def test_no_tool_offers_to_select_fields() -> None:
+    """A response with only some fields does not fit the schema, so clients threw it away."""
+    for tool in tools().values():
+        names = {parameter.name for parameter in tool.parameters}
+        assert names.isdisjoint({"fields", "format", "json", "raw", "allow_empty"}), tool.name
+
+
+def test_a_tool_has_the_parameters_of_its_command() -> None:
+    schema = tools()["config_set"].input_schema()
+
+    properties = {"words", "global", "string", "if_version", "dry_run"}
+    common = {"cwd", "session_id", "lock_timeout", "timeout"}
+    assert schema["properties"].keys() == properties | common
     assert schema["required"] == ["words"]
     assert schema["properties"]["words"]["type"] == "array"
     assert schema["properties"]["dry_run"]["type"] == "boolean"
 
 
-def test_no_argument_that_may_be_left_out_stands_before_another() -> None:
+def test_names_of_parameters_are_unique() -> None:
+    for tool in tools().values():
+        names: list[str] = []
+        for parameter in tool.parameters:
+            names += [parameter.name, *parameter.aliases]
+        assert len(names) == len(set(names)), tool.name
+
+
+def test_no_optional_argument_comes_before_a_required_one() -> None:
     for tool in tools().values():
         required = [param.get("required", False) for param in tool.described["arguments"]]
         assert required == sorted(required, reverse=True), tool.name
@@ -65,48 +100,108 @@ def test_no_argument_that_may_be_left_out_stands_before_another() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("config_set", {"words": ["a=1", "b", "-x"]}, ["config", "set", *_END, "a=1", "b", "-x"]),
+        (
+            "config_set",
+            {"words": ["a=1", "b", "-x"]},
+            ["config", "set", *_END, "a=1", "b", "-x"],
+        ),
         (
             "config_get",
-            {"key": "--help", "in_user_file": True, "reveal": False, "cwd": None},
-            ["config", "get", "--format=jsonl", "--global", _END[1], "--", "--help"],
+            {"key": "--help", "global": True, "reveal": False, "cwd": None},
+            ["config", "get", "--global", *_END, "--help"],
         ),
         ("config_list", {"timeout": None}, ["config", "list", *_END]),
-        ("config_list", {"timeout": "-1"}, ["config", "list", "--format=jsonl", "--timeout=-1", "--"]),
+        ("config_list", {"timeout": "-1"}, ["config", "list", "--timeout=-1", "--"]),
     ],
 )
-def test_nothing_in_a_value_is_taken_for_an_option(name: str, arguments: dict[str, Any], words: list[str]) -> None:
+def test_no_value_is_taken_for_an_option(
+    name: str,
+    arguments: dict[str, Any],
+    words: list[str],
+) -> None:
     assert tools()[name].command_line(arguments) == words
 
 
-def test_the_time_that_the_environment_allows_wins_over_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_limit_of_the_environment_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOL_TIMEOUT", "5s")
 
     assert "--timeout=5s" in tools()["config_list"].command_line({})
 
 
-def test_all_that_is_wrong_is_reported_at_once_and_how_it_would_be_right() -> None:
+def test_all_mistakes_are_reported_at_once_without_the_values() -> None:
     with pytest.raises(UsageMistakes) as wrong:
         tools()["config_set"].command_line(
-            {"wrods": [], "words": "PW", "dry_run": "PW", "if_version": {"v": "PW"}, "cwd": "\0", "session_id": ["PW"]}
+            {
+                "wrods": [],
+                "words": "PW",
+                "dry_run": "PW",
+                "if_version": {"v": "PW"},
+                "cwd": "\0",
+                "session_id": ["PW"],
+            }
         )
 
     told = {mistake.param: (mistake.code, mistake.suggestion) for mistake in wrong.value.mistakes}
+    as_string = "Write it as a string. If JSON is meant, write the JSON into the string."
     assert told == {
         "wrods": ("UNKNOWN_OPTION", "Did you mean 'words'?"),
         "words": ("INVALID_VALUE", 'Write ["..."].'),
         "dry_run": ("INVALID_VALUE", "Write true or false."),
-        "if_version": ("INVALID_VALUE", "Write it as a text, with JSON inside where JSON is meant."),
+        "if_version": ("INVALID_VALUE", as_string),
         "cwd": ("INVALID_VALUE", None),
         "session_id": ("INVALID_VALUE", 'Write "...".'),
     }
     assert "PW" not in json_line(wrong.value.describe()).decode()
 
 
+@pytest.mark.parametrize("name", ["task_work", "audit", "lab_try", "test", "build"])
+def test_a_tool_that_runs_any_program_is_destructive_and_open_world(name: str) -> None:
+    hints = tools()[name].annotations
+
+    assert hints["destructive_hint"]
+    assert hints["open_world_hint"]
+    assert "read_only_hint" not in hints
+
+
+def test_annotations_follow_from_what_the_command_declares() -> None:
+    assert tools()["config_get"].annotations == {"read_only_hint": True, "open_world_hint": False}
+    assert tools()["task_renew"].annotations == {
+        "open_world_hint": False,
+        "destructive_hint": False,
+    } | ({"idempotent_hint": True} if tools()["task_renew"].described["idempotent"] else {})
+    assert tools()["config_unset"].annotations["destructive_hint"]
+
+
+def test_an_error_has_the_names_of_the_protocol() -> None:
+    error = {
+        "message": "m",
+        "suggestion": "To wait for the lock, pass --lock-timeout 2m. Or try again later.",
+        "errors": [{"param": "--if-version", "code": "X", "message": "m"}],
+    }
+
+    line = tools()["config_set"].in_own_words(json_line({"ok": False, "error": error}))
+
+    translated = json.loads(line)["error"]
+    expected = 'To wait for the lock, pass lock_timeout: "2m". Or try again later.'
+    assert translated["suggestion"] == expected
+    assert translated["errors"][0]["param"] == "if_version"
+
+
 _SLOW = ("scratch", "outputs", "files")
-"""What takes long if it is right by chance gets one value that is surely wrong."""
+"""Commands with these effects could run for long. They get a value that is surely wrong."""
 _TEXTS = st.sampled_from(
-    ["", "null", "undefined", "%2e%2e", "-", "--json", "a\n", "\N{CYRILLIC SMALL LETTER A}", "{", "9" * 99]
+    [
+        "",
+        "null",
+        "undefined",
+        "%2e%2e",
+        "-",
+        "--json",
+        "a\n",
+        "\N{CYRILLIC SMALL LETTER A}",
+        "{",
+        "9" * 99,
+    ]
 )
 _ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS,
@@ -122,11 +217,14 @@ _ANYTHING = st.recursive(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
-def test_whatever_is_asked_there_is_one_answer_and_what_is_refused_changes_nothing(
+def test_whatever_the_arguments_there_is_one_response_and_a_refused_call_changes_nothing(
     tool: CommandLine, tmp_path: Path, data: st.DataObject
 ) -> None:
     asked = tools()[data.draw(st.sampled_from(sorted(tools())))]
-    arguments = data.draw(st.dictionaries(st.sampled_from([*asked.parameters, "unknown"]), _ANYTHING, max_size=3))
+    names = [parameter.name for parameter in asked.parameters]
+    arguments = data.draw(
+        st.dictionaries(st.sampled_from([*names, "unknown"]), _ANYTHING, max_size=3)
+    )
     if asked.described["effect"] in _SLOW:
         arguments["lock_timeout"] = "never"
     before = file_states(tmp_path)
@@ -135,7 +233,7 @@ def test_whatever_is_asked_there_is_one_answer_and_what_is_refused_changes_nothi
         words = asked.command_line({"timeout": "5s"} | arguments)
     except UsageMistakes:
         return
-    ran = tool(*words)
+    ran = tool("--format=jsonl", *words)
     answer = json.loads(ran.stdout.splitlines()[-1])
 
     assert problems_of(answer) == []
@@ -146,8 +244,14 @@ def test_whatever_is_asked_there_is_one_answer_and_what_is_refused_changes_nothi
         assert file_states(tmp_path) == before
 
 
-@pytest.mark.parametrize(("effect", "reads_only"), [("nothing", True), ("scratch", False), ("server", False)])
-def test_a_tool_with_an_effect_of_a_part_does_not_only_read(effect: str, reads_only: bool) -> None:
+@pytest.mark.parametrize(
+    ("effect", "reads_only"),
+    [("nothing", True), ("scratch", False), ("server", False)],
+)
+def test_a_tool_with_an_effect_of_a_part_does_not_only_read(
+    effect: str,
+    reads_only: bool,
+) -> None:
     described = {**tools()["config_get"].described, "effect": effect}
 
-    assert Tool("order", described, {}).reads_only is reads_only
+    assert Tool("order", described, []).reads_only is reads_only

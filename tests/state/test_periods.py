@@ -435,9 +435,7 @@ def watched(still: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         )
         made = Worker(context, options)
         task = Claimed("a", 1, "x", 1, "")
-        made.running["a:1"] = worker._RunningCommand(
-            task, tmp_path / "body", still.now + 60, has_started=True
-        )
+        made.running["a:1"] = worker._RunningCommand(task, tmp_path / "body", still.now + 60, has_started=True)
         made.store = cast(Store, store)
         monkeypatch.setattr(made.children, "send_signal", lambda _name, number: sent.append(number))
         yield Watched(made, still, store, sent)

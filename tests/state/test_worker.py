@@ -419,9 +419,7 @@ def test_a_worker_that_cannot_count_failures_says_so(worker: Worker, clock: Simp
     assert [warning["code"] for warning in worker.context.warnings] == ["NOT_COUNTED"]
 
 
-def test_a_store_that_is_away_at_the_start_is_waited_for(
-    worker: Worker, clock: SimpleNamespace
-) -> None:
+def test_a_store_that_is_away_at_the_start_is_waited_for(worker: Worker, clock: SimpleNamespace) -> None:
     store = worker.store
     change(worker, argv=["/bin/true"])
     replies = iter([StoreUnavailable(store="s", reason="away")])

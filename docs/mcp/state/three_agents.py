@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from mcp import Client, StdioServerParameters
 
-from sampletool.mcp.calls import COMMAND
+from sampletool.mcp.runner import COMMAND
 
 _WITH_ITS_PID = ["-c", 'echo $$ > "$0" && exec "$@"']
 

@@ -69,6 +69,8 @@ class CommandSpec(NamedTuple):
 
     Such a program can do anything, whatever `effect` says about the command itself.
     """
+    stdin_arguments: tuple[str, ...] = ()
+    """The names of the parameters in which `-` means stdin, such as `value`."""
     takes_stdout: bool = False
     """Whether the command writes something else to stdout. Its response then goes to stderr."""
     prints_value: bool = False

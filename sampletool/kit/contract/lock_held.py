@@ -4,6 +4,7 @@ A *holder* is a process that holds the lock. If a holder exits while a child tha
 still runs, the lock stays held: the holder is *orphaned*, and its children are known.
 """
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -13,13 +14,21 @@ from ..safety.holder import Holder
 from .duration import say_duration
 
 _MIN_RETRY_MS = 250
-_MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN = 4_000
 _MAX_RETRY_MS = 30_000
+
+# Between three tries, there are two waits. With these three figures, they outlast a hold of 60 s
+# that is found at any age: the first wait ends at an age of at least 12 s, so the second one is
+# at least 60 s long. A wait of four times the age, and of at least 5 s, was too short if the hold
+# was found within its first 2.4 s.
+_MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN = 12_000
+_MAX_RETRY_MS_IF_USUAL_IS_UNKNOWN = 60_000
+_RETRY_FACTOR_IF_USUAL_IS_UNKNOWN = 5
 
 _MAX_JITTER = 1.25
 """The largest factor by which a wait is extended, so that the callers do not retry together."""
 
 _MIN_PROPOSED_TIMEOUT_SECONDS = 30
+_MIN_PROPOSED_TIMEOUT_SECONDS_IF_USUAL_IS_UNKNOWN = 120
 
 _MAX_NAMED_PROCESSES = 10
 
@@ -54,10 +63,12 @@ def hint_for(error: LockTimeout) -> str:
     if holders and holders[0].children:
         return _release_hint(error.name, holders[0].children)
 
+    age_ms = holders[0].age_ms if holders else None
+    proposed_seconds = propose_timeout_seconds(age_ms, error.owners.usual_ms)
     # A caller that has already waited needs more time than it had.
-    proposed_seconds = max(_MIN_PROPOSED_TIMEOUT_SECONDS, 2 * error.timeout_seconds)
+    proposed_seconds = max(proposed_seconds, math.ceil(2 * error.timeout_seconds))
     timeout = say_duration(proposed_seconds)
-    return f"Try again later. To wait for the lock, pass --lock-timeout {timeout}."
+    return f"To wait for the lock, pass --lock-timeout {timeout}. Or try again later."
 
 
 def describe_process(holder: Holder) -> str:
@@ -70,6 +81,19 @@ def describe_process(holder: Holder) -> str:
     return description
 
 
+def propose_timeout_seconds(age_ms: int | None, usual_ms: int | None) -> int:
+    """Return for how many seconds a caller should wait for the lock.
+
+    If the usual duration of a hold is known, this is twice that time. Otherwise, and if a hold
+    already takes longer than usual, it is four times the age of the hold.
+    """
+    if age_ms is None:
+        age_ms = 0
+    if usual_ms is not None and age_ms <= usual_ms:
+        return max(_MIN_PROPOSED_TIMEOUT_SECONDS, math.ceil(2 * usual_ms / 1000))
+    return max(_MIN_PROPOSED_TIMEOUT_SECONDS_IF_USUAL_IS_UNKNOWN, math.ceil(4 * age_ms / 1000))
+
+
 def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:
     """Return after how many milliseconds a retry is likely to succeed.
 
@@ -77,20 +101,28 @@ def estimate_retry_ms(age_ms: int | None, usual_ms: int | None) -> int:
 
     Callers often try three times and then give up, so the estimate must not be too short. If the
     usual duration is known, the estimate is the rest of it plus a fifth. A hold that already takes
-    longer than usual is estimated at half its age, and a hold of unknown duration at twice its age.
+    longer than usual is estimated at half its age, and a hold of unknown duration at five times its
+    age.
     """
     if age_ms is None:
         age_ms = 0
-    estimate: float
+    jitter = random.uniform(1, _MAX_JITTER)
     if usual_ms is None:
-        estimate = max(_MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN, 2 * age_ms)
-    elif age_ms < usual_ms:
-        estimate = 1.2 * (usual_ms - age_ms)
+        estimate = max(
+            _MIN_RETRY_MS_IF_USUAL_IS_UNKNOWN,
+            _RETRY_FACTOR_IF_USUAL_IS_UNKNOWN * age_ms,
+        )
+        # The limit comes after the jitter: even the longest wait has to end a minute after the
+        # lock is released.
+        return round(min(estimate * jitter, _MAX_RETRY_MS_IF_USUAL_IS_UNKNOWN))
+
+    if age_ms < usual_ms:
+        remaining_ms = 1.2 * (usual_ms - age_ms)
     else:
-        estimate = age_ms / 2
+        remaining_ms = age_ms / 2
     # The jitter comes last, and must not exceed the limit.
-    bounded = min(max(estimate, _MIN_RETRY_MS), _MAX_RETRY_MS / _MAX_JITTER)
-    return round(bounded * random.uniform(1, _MAX_JITTER))
+    bounded = min(max(remaining_ms, _MIN_RETRY_MS), _MAX_RETRY_MS / _MAX_JITTER)
+    return round(bounded * jitter)
 
 
 def _describe_holder(holder: Holder) -> str:

@@ -6,11 +6,11 @@ They are built from the live commands, so they cannot contradict them.
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from .deprecation import find_deprecated_flags
 from .errors import ErrorKind, Mistake
+from .records import member_names, optional_members
 from .response import META_MEMBERS, SCHEMA_VERSION
 
 Schema = dict[str, Any]
@@ -204,21 +204,14 @@ def _schema_of_union(types_in_union: tuple[Any, ...]) -> Schema:
 
 def _schema_of_record(record: Any) -> Schema:
     """Return the schema of a dataclass or NamedTuple. Anything else can be any JSON."""
-    if is_dataclass(record):
-        names = [field.name for field in fields(record)]
-    else:
-        names = list(getattr(record, "_fields", ()))
-    if not names:
+    all_names = member_names(record)
+    if not all_names:
         return {}
-    names = [name for name in names if name not in META_MEMBERS]
+    names = [name for name in all_names if name not in META_MEMBERS]
     hints = typing.get_type_hints(record, include_extras=True)
-    plain_hints = typing.get_type_hints(record)
     properties = {name: schema_of(hints[name]) for name in names}
-    required = []
-    for name in names:
-        can_be_none = type(None) in typing.get_args(plain_hints[name])
-        if not can_be_none:
-            required.append(name)
+    optional = optional_members(record)
+    required = [name for name in names if name not in optional]
     return _object(properties, required)
 
 

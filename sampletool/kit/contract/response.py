@@ -13,17 +13,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import is_dataclass
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     Literal,
     NamedTuple,
     Protocol,
     get_args,
-    get_origin,
 )
 
 from .errors import ToolError
 from .fields import FieldTree, select
+from .records import optional_members
 from .table import laid_out
 from .text import PLAIN, RED, YELLOW, between_words, escaped, printable, printable_data
 
@@ -179,9 +178,9 @@ def count_fitting(rows: Iterable[object], max_bytes: int = MAX_LIST_BYTES) -> in
 def to_data(value: Any) -> Any:
     """Return a value in the types that JSON knows.
 
-    A dataclass or a named tuple becomes an object, without the members that are None. A member of
-    the type Any stays, because None can be a value that a user has stored: the `null` of JSON. In a
-    dict, None stays, too. A value of another type, such as a path, stays: it is printed as text.
+    A dataclass or a named tuple becomes an object. A member whose type is `X | None` is left out if
+    it is None. Any other None stays: it is a JSON null that a caller has stored. A value of another
+    type, such as a path, stays too: it is printed as text.
     """
     if is_dataclass(value):
         return _members_to_data(type(value), vars(value))
@@ -220,23 +219,13 @@ def value_text(value: Any) -> str:
 
 
 def _members_to_data(record: type, members: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of a record as data, without those that are None and not of type Any."""
+    """Return the members of a record as data, without those that do not apply."""
     data = {}
     for name, member in members.items():
-        if member is not None or _is_any(record, name):
-            data[name] = to_data(member)
+        if member is None and name in optional_members(record):
+            continue
+        data[name] = to_data(member)
     return data
-
-
-def _is_any(record: type, name: str) -> bool:
-    """Return whether the member of this name has the type Any."""
-    for each_class in record.__mro__:
-        annotation = getattr(each_class, "__annotations__", {}).get(name)
-        if annotation is not None:
-            if get_origin(annotation) is Annotated:
-                annotation = get_args(annotation)[0]
-            return annotation is Any
-    return False
 
 
 def _compact_json(data: Any) -> str:

@@ -1,69 +1,185 @@
-"""The commands as tools of the Model Context Protocol, over stdin and stdout."""
+"""Serve the commands as tools of the Model Context Protocol, over stdin and stdout or over HTTP."""
 
 import asyncio
 import gc
 import os
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from ...kit.context import Context
 from ...kit.contract.command_spec import CommandSpec
-from ...kit.contract.errors import ExtraNotInstalled
+from ...kit.contract.errors import ExtraNotInstalled, InvalidValues, Mistake
 from ...kit.contract.response import Format, value_text
 from ...kit.contract.text import counted
 from ...kit.extras import needing
+from ...kit.global_options import checked_by
 from ...kit.program import PROGRAM
-from ..calls import COMMAND
+from ..errors import AddressUnavailable, TokenRequired
+from ..http_address import TOKEN_VARIABLE, HttpAccess, HttpAddress, check_access, parse_address
+from ..runner import COMMAND
+from ..selection import parse_parts
+from ..threads import in_thread
+from ..tools import Tool, load_tools
 
-spec = CommandSpec(effect="nothing", errors=(ExtraNotInstalled,), takes_stdout=True, examples=("mcp --print-config",))
+spec = CommandSpec(
+    effect="nothing",
+    errors=(ExtraNotInstalled, AddressUnavailable, TokenRequired),
+    takes_stdout=True,
+    examples=("mcp --print-config", "mcp --only state,sample --print-config"),
+)
+
+Tools = dict[str, Tool]
+Serve = Callable[[asyncio.Future[Tools]], Awaitable[int]]
+"""Serves clients until the connection ends, and returns how many commands were run."""
 
 
 @dataclass(frozen=True)
-class Config:
+class ClientConfig:
+    """The configuration of a client, which starts the server with it."""
+
     value: dict[str, Any]
     default_format: ClassVar[Format] = "raw"
 
     def lines(self) -> list[str]:
+        """Return the JSON."""
         return [value_text(self.value)]
 
 
-class Served(NamedTuple):
+@dataclass(frozen=True)
+class Served:
+    """What the server has done."""
+
     calls: int
+    """How many commands were run."""
 
     def lines(self) -> list[str]:
-        return [f"The connection has ended after {counted(self.calls, 'call')}."]
+        """Return one sentence."""
+        return [f"The server has exited after {counted(self.calls, 'command')}."]
 
 
-def serve(context: Context) -> int:
-    """How many calls were made. Descriptors 0 and 1 are moved away first: nothing can read or spoil the protocol."""
+def serve_over_stdio(context: Context, load: Callable[[], Tools]) -> int:
+    """Serve the client that has started this process. Return how many commands were run.
+
+    Descriptors 0 and 1 are moved away first. So nothing that a library reads or prints can get into
+    the protocol.
+    """
     with needing("mcp", "The MCP server"):
-        from ..server import serve as server
-    gc.enable()
-    stdin, stdout = os.dup(0), context.take_stdout()
+        # Importing the SDK takes 0.4 s.
+        from ..stdio import serve_stdio
+    stdin = os.dup(0)
+    stdout = context.take_stdout()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for descriptor in (stdin, stdout):
         os.set_blocking(descriptor, True)
-    return asyncio.run(server(stdin, stdout, context.signals.wake_up_descriptor))
+    wake_up_descriptor = context.signals.wake_up_descriptor
+    return _run_server(partial(serve_stdio, stdin, stdout, wake_up_descriptor), load)
+
+
+def serve_over_http(
+    context: Context,
+    address: HttpAddress,
+    access: HttpAccess,
+    load: Callable[[], Tools],
+) -> int:
+    """Serve all clients that connect to the address. Return how many commands were run."""
+    with needing("mcp", "The MCP server"):
+        # Importing the SDK takes 0.4 s.
+        from ..http_server import PATH, listen, serve_http
+    with listen(address) as listener:
+        # Port 0 means any free port.
+        port = listener.getsockname()[1]
+        context.notice(f"Listening on http://{HttpAddress(address.host, port)}{PATH}")
+        wake_up_descriptor = context.signals.wake_up_descriptor
+        return _run_server(partial(serve_http, listener, access, wake_up_descriptor), load)
+
+
+def _run_server(serve: Serve, load: Callable[[], Tools]) -> int:
+    """Run a server, and load its tools meanwhile."""
+    # The tool turns the garbage collection off, because a command lives for milliseconds.
+    gc.enable()
+
+    async def run() -> int:
+        loading = asyncio.create_task(in_thread(load))
+        return await serve(loading)
+
+    return asyncio.run(run())
+
+
+def _config(context: Context, options: list[str]) -> ClientConfig:
+    """Return the configuration of a client that starts the server in this workspace."""
+    arguments = COMMAND[1:]
+    workspace = context.workspace_or_none
+    if workspace is not None:
+        arguments = [*arguments, "--cwd", str(workspace)]
+    server = {"command": COMMAND[0], "args": [*arguments, "mcp", *options]}
+    return ClientConfig({"mcpServers": {PROGRAM: server}})
 
 
 def command(
     ctx: typer.Context,
-    print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print what to put into the settings of a client.")
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PART,...",
+            callback=checked_by(parse_parts),
+            help="Offer all commands of these parts, and no others.",
+        ),
+    ] = None,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Offer all commands."),
     ] = False,
-) -> Config | Served:
-    """Serve the commands as tools, over stdin and stdout.
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            callback=checked_by(parse_address),
+            help="Listen on this address, for example 127.0.0.1:8765, "
+            "instead of using stdin and stdout.",
+        ),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Allow clients on other machines, which use this name for the server. "
+            f"Requires a token in {TOKEN_VARIABLE}.",
+        ),
+    ] = None,
+    print_config: Annotated[
+        bool,
+        typer.Option("--print-config", help="Print the configuration for a client."),
+    ] = False,
+) -> ClientConfig | Served:
+    """Serve the commands as tools for AI agents.
 
-    For a client of the Model Context Protocol, which starts it. It ends when stdin ends; calls that still run are
-    stopped as by a signal. What is not the protocol goes to stderr. Needs the extra `mcp`.
+    This is a server for the Model Context Protocol. A client starts it, and stops it by closing its
+    stdin. By default, it offers the commands that agents need most. To let several clients use one
+    server, start it with --http. The extra `mcp` must be installed.
     """
     context: Context = ctx.obj
+    options = []
+    if only is not None:
+        options += ["--only", only]
+    if every:
+        options.append("--all")
     if print_config:
-        workspace = context.workspace_or_none
-        where = ["--cwd", str(workspace)] if workspace else []
-        return Config({"mcpServers": {PROGRAM: {"command": COMMAND[0], "args": [*COMMAND[1:], *where, "mcp"]}}})
-    served = Served(serve(context))
+        return _config(context, options)
+
+    parts = [] if only is None else parse_parts(only)
+    load = partial(load_tools, only=parts, every=every)
+    if http is None:
+        served = Served(serve_over_stdio(context, load))
+    else:
+        address = parse_address(http)
+        try:
+            access = check_access(address, host)
+        except ValueError as error:
+            raise InvalidValues(Mistake("--http", "INVALID_VALUE", str(error), http)) from error
+        served = Served(serve_over_http(context, address, access, load))
     context.signals.check()
     return served

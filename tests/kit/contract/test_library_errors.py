@@ -154,7 +154,7 @@ def test_a_held_lock_is_reported_with_its_holder_and_the_time_that_was_waited() 
 
     assert texts(error) == (
         'The lock "build" is held by process 12, which started 5s ago.',
-        "Try again later. To wait for the lock, pass --lock-timeout 30s.",
+        "To wait for the lock, pass --lock-timeout 2m. Or try again later.",
     )
     assert error.context == {
         "lock": "build",

@@ -12,7 +12,7 @@ from pathlib import Path
 from mcp import Client, StdioServerParameters
 
 from sampletool.kit.program import WORKSPACE_FILE
-from sampletool.mcp.calls import COMMAND
+from sampletool.mcp.runner import COMMAND
 
 _ROUNDS = 30
 _READ_AT_MOST_MS = 5.0
@@ -26,7 +26,9 @@ def main() -> None:
 
 
 async def _compare(workspace: str, environ: dict[str, str]) -> None:
-    server = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "mcp"], env=environ, cwd=workspace)
+    server = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], "mcp"], env=environ, cwd=workspace
+    )
 
     async def command_line(number: int) -> None:
         call = [*COMMAND, "config", "get", "level"]

@@ -9,18 +9,25 @@ from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.tool import Tool
 
 
-def test_the_settings_of_a_client_start_the_server_in_this_workspace(tool: Tool, workspace: Path) -> None:
+def test_the_settings_of_a_client_start_the_server_in_this_workspace(
+    tool: Tool, workspace: Path
+) -> None:
     config = json.loads(tool("mcp", "--print-config").text)
 
     server = config["mcpServers"][PROGRAM]
     assert server["args"][-3:] == ["--cwd", str(workspace), "mcp"]
     call = [server["command"], *server["args"], "--help"]
-    ran = subprocess.run(call, cwd="/", env=tool.environ, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        call, cwd="/", env=tool.environ, capture_output=True, text=True, check=True
+    )
     assert "Serve the commands as tools" in ran.stdout
 
 
 def test_settings_can_be_had_as_an_answer_too(tool: Tool) -> None:
-    assert tool("mcp", "--print-config", "--json").data["value"]["mcpServers"][PROGRAM]["args"][-1] == "mcp"
+    assert (
+        tool("mcp", "--print-config", "--json").data["value"]["mcpServers"][PROGRAM]["args"][-1]
+        == "mcp"
+    )
 
 
 def test_without_the_extra_it_says_how_to_install_it(tool: Tool, tmp_path: Path) -> None:
@@ -33,7 +40,7 @@ def test_without_the_extra_it_says_how_to_install_it(tool: Tool, tmp_path: Path)
 
 
 def test_without_a_client_it_ends_at_once_and_prints_nothing(tool: Tool) -> None:
-    fork_server().load("sampletool.mcp.server")  # 0.5 s, if one of the other tests has not done it
+    fork_server().load("sampletool.mcp.stdio")  # 0.5 s, if one of the other tests has not done it
 
     ran = tool("mcp")
 

@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 from sampletool.state.connect import open_store
 from sampletool.state.protocol import Fence, NewTask
@@ -36,9 +35,7 @@ _LONG_MS = 3_600_000
 
 
 def main() -> None:
-    print(
-        f"{'':<10} {'tasks':>8} {'add':>9} {'claim':>9} {'list failed':>12} {'list free':>10}   ms"
-    )
+    print(f"{'':<10} {'tasks':>8} {'add':>9} {'claim':>9} {'list failed':>12} {'list free':>10}   ms")
     for backend in _BACKENDS:
         try:
             _measure_backend(backend)
@@ -65,9 +62,7 @@ def empty_store(backend: str) -> Iterator[Store]:
     """Yield a store without tasks, in a file or on a server of its own."""
     with tempfile.TemporaryDirectory(prefix="growth-") as directory:
         if backend == "sqlite":
-            with closing(
-                open_store(f"sqlite://{directory}/state.db", None, make_policy())
-            ) as store:
+            with closing(open_store(f"sqlite://{directory}/state.db", None, make_policy())) as store:
                 yield store
             return
         server = Server(backend, run_directory(secrets.token_hex(6), backend))

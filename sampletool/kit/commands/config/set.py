@@ -30,6 +30,7 @@ spec = CommandSpec(
     errors=(VersionConflict,),
     locks=("settings file",),
     reads=("settings", "stdin"),
+    stdin_arguments=("words",),
     destroys="The previous value of each key.",
     examples=(
         "config set key1 val1",

@@ -16,6 +16,7 @@ spec = _store.changes(
     "state set plan final --if-version 1",
     "state set leader agent-1 --if-version 0 --expires 60s",
     errors=(VersionConflict,),
+    stdin_arguments=("value",),
     idempotent=False,
     destroys="The value that the key had. With --if-version, only one that you have read.",
 )

@@ -19,6 +19,7 @@ spec = _store.changes(
     "task add mail 'to: ann' --id ann",
     """echo '{"body": "to: cid"}' | task add mail --from-file -""",
     errors=(TaskConflict,),
+    stdin_arguments=("from_file",),
     idempotent=False,
     prints_value=True,
 )

@@ -1,4 +1,4 @@
-"""sampletool/mcp/server.py: what a client of the protocol sees, and how a connection ends."""
+"""A connection over stdio: what a client sees, and how the connection ends."""
 
 import asyncio
 import json
@@ -19,13 +19,16 @@ from sampletool.kit.places import session_root
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.safety.processes import is_running, pids
 from sampletool.kit.testing.holding import holding
-from sampletool.kit.testing.schema import described, problems_of
+from sampletool.kit.testing.schema import problems_of
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.testing.waiting import wait_until
-from sampletool.mcp.calls import in_thread
 from tests.mcp.support import connected, start_server, talk
 
-_HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+_HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
 _NOISE = """
 import os, sys
 sys.addaudithook(lambda event, args: os.write(1, b"noise\\n") if event == "os.chdir" else None)
@@ -33,7 +36,10 @@ sys.addaudithook(lambda event, args: os.write(1, b"noise\\n") if event == "os.ch
 
 
 def request(number: int, method: str, **params: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
+    return (
+        json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
+        + b"\n"
+    )
 
 
 def children_of(pid: int) -> list[int]:
@@ -55,7 +61,7 @@ def test_a_client_finds_tools_and_calls_them_and_nothing_printed_gets_in_between
     here = {"cwd": str(workspace)}
 
     async def conversation() -> None:
-        async with connected(tool) as client:
+        async with connected(tool, "--all") as client:
             tools = {one.name: one for one in (await client.list_tools()).tools}
             hints = [tools[name].annotations for name in ("config_unset", "config_get")]
             set_one = await client.call_tool("config_set", {"words": ["a", "1"], **here})
@@ -65,12 +71,12 @@ def test_a_client_finds_tools_and_calls_them_and_nothing_printed_gets_in_between
             with pytest.raises(MCPError, match="Did you mean 'config_get'"):
                 await client.call_tool("confg_get", {})
 
-        assert [hint.read_only_hint for hint in hints] == [False, True]
-        assert [hint.destructive_hint for hint in hints] == [True, False]
-        for name, facts in described().items():
-            if found := tools.get(name.replace(".", "_").replace("-", "_")):
-                assert found.annotations.idempotent_hint == facts["idempotent"]
-        assert (set_one.is_error, set_one.structured_content["data"]["effect"]) == (False, "created")
+        assert [hint.read_only_hint for hint in hints] == [None, True]
+        assert [hint.destructive_hint for hint in hints] == [True, None]
+        assert (set_one.is_error, set_one.structured_content["data"]["effect"]) == (
+            False,
+            "created",
+        )
         assert json.loads(got.content[0].text) == got.structured_content
         assert got.structured_content["data"]["value"] == 1
         assert got.structured_content["meta"]["session_id"] == "s-1"
@@ -84,7 +90,9 @@ def test_a_client_finds_tools_and_calls_them_and_nothing_printed_gets_in_between
     talk(conversation)
 
 
-def test_resources_and_prompts_can_be_read_and_a_call_can_be_cancelled(tool: Tool, workspace: Path) -> None:
+def test_resources_and_prompts_can_be_read_and_a_call_can_be_cancelled(
+    tool: Tool, workspace: Path
+) -> None:
     from mcp import MCPError
 
     tool("config", "set", "warm", "1")
@@ -96,27 +104,39 @@ def test_resources_and_prompts_can_be_read_and_a_call_can_be_cancelled(tool: Too
     (directory / "link").symlink_to(workspace / "tool.toml")
 
     async def conversation() -> None:
-        async with connected(tool, "legacy") as client:
+        async with connected(tool, mode="legacy") as client:
             listed = {one.uri for one in (await client.list_resources()).resources}
+            templates = (await client.list_resource_templates()).resource_templates
             index = await client.read_resource(f"{PROGRAM}://manifest")
+            of_command = await client.read_resource(f"{PROGRAM}://manifest/config.set")
             output = await client.read_resource(f"{PROGRAM}://session/s-1/a%20b.json")
             odd = await client.read_resource(f"{PROGRAM}://session/s-1/bad%FF.txt")
-            for wrong in ("session/s-1/link", "session/../x", "session/s-1/no", "no"):
+            for wrong in (
+                "session/s-1/link",
+                "session/../x",
+                "session/s-1/no",
+                "no",
+                "manifest/no",
+            ):
                 with suppress(MCPError):
                     assert (await client.read_resource(f"{PROGRAM}://{wrong}")) is None
             prompt = (await client.list_prompts()).prompts[0]
             said = await client.get_prompt(prompt.name, {"task": "count {sheep}"})
             with pytest.raises(MCPError, match="argument task"):
                 await client.get_prompt(prompt.name, {})
-            await cancelled(client.call_tool("config_set", {"words": ["a=1"], "lock_timeout": "60s"}))
+            await cancelled(
+                client.call_tool("config_set", {"words": ["a=1"], "lock_timeout": "60s"})
+            )
             other = await client.call_tool("config_get", {"key": "level"})
 
         files = {f"{PROGRAM}://session/s-1/{file}" for file in ("a%20b.json", "bad%FF.txt")}
         assert {f"{PROGRAM}://manifest", *files} <= listed
+        assert f"{PROGRAM}://manifest/{{command}}" in {one.uri_template for one in templates}
+        assert '"command":"config set"' in of_command.contents[0].text
         assert odd.contents[0].text == "odd"
         assert "config set" in index.contents[0].text
         assert output.contents[0].text == "{}"
-        assert "in parallel where it helps: count {sheep}" in said.messages[0].content.text
+        assert "calls in parallel where it helps: count {sheep}" in said.messages[0].content.text
         assert other.structured_content["data"]["value"] == 1
 
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
@@ -128,7 +148,9 @@ async def cancelled(asked: Coroutine[Any, Any, Any]) -> None:
     """Ask, cancel as soon as the call has a process, and wait until that has ended."""
     task = asyncio.create_task(asked)
     mine = children_of(os.getpid())
-    (server,) = [pid for pid in mine if Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"\0mcp\0")]
+    (server,) = [
+        pid for pid in mine if Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"\0mcp\0")
+    ]
     while not children_of(server):
         await asyncio.sleep(0.01)
     task.cancel()
@@ -136,37 +158,11 @@ async def cancelled(asked: Coroutine[Any, Any, Any]) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_a_line_that_is_too_long_is_one_error_and_its_rest_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    from anyio import create_memory_object_stream
-
-    from sampletool.mcp import server
-
-    monkeypatch.setattr(server, "_LONGEST_LINE", 100)
-    reader, writer = os.pipe()
-    os.write(writer, b"x" * 200 + request(1, "ping") + request(2, "ping"))
-    os.close(writer)
-
-    async def read() -> list[list[Any]]:
-        streams = [create_memory_object_stream[Any](9) for _ in range(2)]
-        (incoming, _), (answers, _) = streams
-        await in_thread(partial(server._read, reader, incoming, answers, asyncio.get_running_loop()))
-        found = []
-        for sent, received in streams:
-            sent.close()
-            async with received:
-                found.append([item.message async for item in received])
-        return found
-
-    messages, refused = asyncio.run(read())
-    os.close(reader)
-
-    assert [message.id for message in messages] == [2]
-    assert [answer.error.code for answer in refused] == [-32700]
-
-
 @pytest.mark.parametrize("how", ["EOF", "closed stdout", "SIGTERM"])
-def test_the_end_of_stdin_or_a_signal_ends_it_and_all_its_calls(tool: Tool, workspace: Path, how: str) -> None:
-    """They would wait for their lock for ever. How long the end takes at the most: tests/mcp/test_calls.py"""
+def test_the_end_of_stdin_or_a_signal_ends_it_and_all_its_calls(
+    tool: Tool, workspace: Path, how: str
+) -> None:
+    """The calls wait for a lock. How long the end takes is tested in test_runner.py."""
     tool("config", "set", "warm", "1")
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
         process = start_server(tool)
@@ -193,12 +189,14 @@ def test_the_end_of_stdin_or_a_signal_ends_it_and_all_its_calls(tool: Tool, work
         with suppress(subprocess.TimeoutExpired):
             process.wait(5)
         is_over = process.poll() is not None
-        process.kill()
+        if not is_over:
+            for child in [*children, process.pid]:
+                os.kill(child, signal.SIGKILL)
+        assert is_over
         ran = ended(process)
         wait_until(lambda: not any(map(is_running, children)))
 
     assert {answer.get("error", {}).get("code") for answer in answers} == {None, -32700}
-    assert is_over
     assert ran.status == (-signal.SIGTERM if how == "SIGTERM" else 0)
     assert all(not line or json.loads(line)["jsonrpc"] == "2.0" for line in ran.text.split("\n"))
     assert "a" not in tomllib.loads((workspace / "tool.toml").read_text())["settings"]

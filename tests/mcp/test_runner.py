@@ -1,10 +1,11 @@
-"""sampletool/mcp/calls.py: many calls at once, none in another's way, each stopped when nobody waits for it."""
+"""sampletool/mcp/runner.py: many commands at once, none in another one's way."""
 
 import asyncio
 import errno
 import json
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
@@ -16,10 +17,10 @@ import pytest
 from sampletool.kit.safety.processes import members_of_group
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.holding import holding
-from sampletool.mcp import calls as module
-from sampletool.mcp.calls import Calls
+from sampletool.mcp import runner as module
+from sampletool.mcp.runner import CommandRunner
 
-_SET = ["config", "set", "--format=json", "--lock-timeout=60s", "--", "level=2"]
+_SET = ["config", "set", "--lock-timeout=60s", "--", "level=2"]
 
 
 @pytest.fixture
@@ -45,15 +46,15 @@ def get(where: Path) -> list[str]:
 
 
 async def in_time(tasks: Iterable[asyncio.Task[bytes]]) -> None:
-    """A net for a call that does not end; it would wait for a lock for as long as the test holds it."""
+    """Fail if a command does not end: it would wait for as long as the test holds the lock."""
     _, late = await asyncio.wait([*tasks], timeout=5)
     assert not late
 
 
-async def waiting_process(calls: Calls) -> int:
+async def waiting_process(runner: CommandRunner) -> int:
     """The pid of the only call, as soon as a thread of it waits for the lock."""
     while True:
-        for one in calls._running.values():
+        for one in runner._running.values():
             if one.process is not None and len(os.listdir(f"/proc/{one.process.pid}/task")) > 1:
                 return one.process.pid
         await asyncio.sleep(0.01)
@@ -72,8 +73,10 @@ def test_calls_that_read_at_once_read_each_its_own_workspace(
                 both_are_there.wait(0.5)
 
     async def read_both() -> list[Any]:
-        calls = Calls()
-        return await asyncio.gather(*(data(calls.make(get(Path(where)), True)) for where in places))
+        runner = CommandRunner()
+        return await asyncio.gather(
+            *(data(runner.run(get(Path(where)), reads_only=True)) for where in places)
+        )
 
     monkeypatch.setattr(os, "chdir", change_and_wait_for_the_other)
     found = asyncio.run(read_both())
@@ -88,9 +91,9 @@ def test_a_process_starts_where_the_server_did_whatever_directory_a_reading_call
     (here / "json.py").write_text("raise SystemExit(3)")
 
     async def call_from_elsewhere() -> Any:
-        calls = Calls()
+        runner = CommandRunner()
         os.chdir(tmp_path)
-        return json.loads(await calls.make(["config", "path", "--verbose", "--format=json"], False))
+        return json.loads(await runner.run(["config", "path", "--verbose"], reads_only=False))
 
     answer = asyncio.run(call_from_elsewhere())
     os.chdir(here)
@@ -104,14 +107,19 @@ def test_no_call_goes_on_in_the_workspace_of_another_when_that_of_the_server_is_
     other = workspace(tmp_path / "other", 2)
 
     async def read_thrice() -> list[Any]:
-        calls = Calls()
-        inside = json.loads(await calls.make(get(other), True))
+        runner = CommandRunner()
+        inside = json.loads(await runner.run(get(other), reads_only=True))
         here.rename(tmp_path / "moved")
-        gone = json.loads(await calls.make(["config", "get", "--", "level"], True))
+        gone = json.loads(await runner.run(["config", "get", "--", "level"], reads_only=True))
         os.chdir(other)
-        still_gone = json.loads(await calls.make(["config", "get", "--", "level"], True))
+        still_gone = json.loads(await runner.run(["config", "get", "--", "level"], reads_only=True))
         (tmp_path / "moved").rename(here)
-        return [inside, gone, still_gone, json.loads(await calls.make(["config", "get", "--", "level"], True))]
+        return [
+            inside,
+            gone,
+            still_gone,
+            json.loads(await runner.run(["config", "get", "--", "level"], reads_only=True)),
+        ]
 
     inside, gone, still_gone, back = asyncio.run(read_thrice())
 
@@ -120,13 +128,15 @@ def test_no_call_goes_on_in_the_workspace_of_another_when_that_of_the_server_is_
     assert os.getcwd() == str(here)
 
 
-def test_where_reading_is_held_up_a_process_reads(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_reading_is_held_up_a_process_reads(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_READ_SECONDS", 0.01)
 
     async def read_beside() -> Any:
-        calls = Calls()
-        async with calls._reading:
-            task = asyncio.create_task(calls.make(get(here), True))
+        runner = CommandRunner()
+        async with runner._reading:
+            task = asyncio.create_task(runner.run(get(here), reads_only=True))
             await in_time([task])
             return json.loads(await task)["data"]
 
@@ -135,11 +145,13 @@ def test_where_reading_is_held_up_a_process_reads(here: Path, monkeypatch: pytes
 
 def test_a_call_that_would_be_one_process_too_many_waits_for_another_to_end(here: Path) -> None:
     async def make_two() -> tuple[int, list[Any]]:
-        calls = Calls(at_once=1)
+        runner = CommandRunner(max_processes=1)
         with holding(here / ".tool" / "locks" / "tool.toml.lock"):
-            tasks = [asyncio.create_task(data(calls.make(_SET, False))) for _ in range(2)]
-            await waiting_process(calls)
-            processes = [one.process for one in calls._running.values() if one.process is not None]
+            tasks = [
+                asyncio.create_task(data(runner.run(_SET, reads_only=False))) for _ in range(2)
+            ]
+            await waiting_process(runner)
+            processes = [one.process for one in runner._running.values() if one.process is not None]
         return len(processes), await asyncio.gather(*tasks)
 
     (here / ".tool" / "locks").mkdir(parents=True, mode=0o700)
@@ -151,14 +163,14 @@ def test_a_call_that_would_be_one_process_too_many_waits_for_another_to_end(here
 
 def test_a_call_that_is_cancelled_ends_as_by_a_signal_and_changes_nothing(here: Path) -> None:
     async def cancel() -> tuple[int, int]:
-        calls = Calls()
-        task = asyncio.create_task(calls.make(_SET, False))
-        pid = await waiting_process(calls)
-        (one,) = calls._running.values()
+        runner = CommandRunner()
+        task = asyncio.create_task(runner.run(_SET, reads_only=False))
+        pid = await waiting_process(runner)
+        (one,) = runner._running.values()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await in_time(calls._running)
+        await in_time(runner._running)
         assert one.process is not None
         return pid, one.process.returncode
 
@@ -172,10 +184,10 @@ def test_a_call_that_is_cancelled_ends_as_by_a_signal_and_changes_nothing(here: 
 
 def test_the_end_of_the_server_ends_the_calls(here: Path) -> None:
     async def end() -> int:
-        calls = Calls()
-        task = asyncio.create_task(calls.make(_SET, False))
-        pid = await waiting_process(calls)
-        await calls.end()
+        runner = CommandRunner()
+        task = asyncio.create_task(runner.run(_SET, reads_only=False))
+        pid = await waiting_process(runner)
+        await runner.stop_all()
         await in_time([task])
         assert json.loads(await task)["error"]["code"] == "INTERRUPTED"
         return pid
@@ -187,14 +199,16 @@ def test_the_end_of_the_server_ends_the_calls(here: Path) -> None:
     assert members_of_group(pid) == ()
 
 
-def test_the_end_of_the_server_takes_less_than_a_second_also_where_a_call_does_not_end(here: Path) -> None:
+def test_the_end_of_the_server_takes_less_than_a_second_also_where_a_call_does_not_end(
+    here: Path,
+) -> None:
     async def end() -> None:
-        calls = Calls()
-        task = asyncio.create_task(calls.make(_SET, False))
-        pid = await waiting_process(calls)
+        runner = CommandRunner()
+        task = asyncio.create_task(runner.run(_SET, reads_only=False))
+        pid = await waiting_process(runner)
         os.kill(pid, signal.SIGSTOP)
         try:
-            ending = asyncio.create_task(calls.end())
+            ending = asyncio.create_task(runner.stop_all())
             await asyncio.wait([ending, task], timeout=5, return_when=asyncio.FIRST_COMPLETED)
             assert (ending.done(), task.done()) == (True, False)
         finally:
@@ -205,14 +219,14 @@ def test_the_end_of_the_server_takes_less_than_a_second_also_where_a_call_does_n
     with holding(here / ".tool" / "locks" / "tool.toml.lock"):
         asyncio.run(end())
 
-    assert sum(module._END_SECONDS) < 1
+    assert sum(module._STOP_SECONDS) < 1
 
 
 def test_a_call_whose_process_is_killed_says_so(here: Path) -> None:
     async def kill() -> Any:
-        calls = Calls()
-        task = asyncio.create_task(calls.make(_SET, False))
-        os.kill(await waiting_process(calls), signal.SIGKILL)
+        runner = CommandRunner()
+        task = asyncio.create_task(runner.run(_SET, reads_only=False))
+        os.kill(await waiting_process(runner), signal.SIGKILL)
         return json.loads(await task)
 
     (here / ".tool" / "locks").mkdir(parents=True, mode=0o700)
@@ -220,17 +234,17 @@ def test_a_call_whose_process_is_killed_says_so(here: Path) -> None:
         answer = asyncio.run(kill())
 
     assert answer["error"]["code"] == "INTERNAL_ERROR"
-    assert "(status -9)" in answer["error"]["message"]
+    assert "(exit code -9)" in answer["error"]["message"]
 
 
 def test_a_process_that_cannot_be_started_is_an_answer(here: Path, tmp_path: Path) -> None:
     async def call_from_nowhere() -> Any:
         os.chdir(workspace(tmp_path / "gone", 1))
-        calls = Calls()
+        runner = CommandRunner()
         os.chdir(here)
         (tmp_path / "gone" / "tool.toml").unlink()
         (tmp_path / "gone").rmdir()
-        return json.loads(await calls.make(["config", "path"], False))
+        return json.loads(await runner.run(["config", "path"], reads_only=False))
 
     assert asyncio.run(call_from_nowhere())["error"]["code"] == "FILE_NOT_FOUND"
 
@@ -250,9 +264,71 @@ def test_a_call_that_cannot_begin_to_read_keeps_no_other_from_reading(
     monkeypatch.setattr(Signals, "listen", listen)
 
     async def ask() -> None:
-        calls = Calls()
-        assert json.loads(await calls.make(get(here), reads_only=True))["error"]["code"] == "IO_ERROR"
-        assert await data(calls.make(get(here), reads_only=True))
-        assert not calls._reading.locked()
+        runner = CommandRunner()
+        assert (
+            json.loads(await runner.run(get(here), reads_only=True))["error"]["code"] == "IO_ERROR"
+        )
+        assert await data(runner.run(get(here), reads_only=True))
+        assert not runner._reading.locked()
 
     asyncio.run(ask())
+
+
+def test_reading_commands_leave_no_descriptor_open(here: Path) -> None:
+    """Each has a pipe for its signals. A server that leaks them stops working after hours."""
+
+    async def read_often() -> int:
+        runner = CommandRunner()
+        await runner.run(get(here), reads_only=True)
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(5):
+            await runner.run(get(here), reads_only=True)
+        return len(os.listdir("/proc/self/fd")) - before
+
+    assert asyncio.run(read_often()) == 0
+
+
+def test_a_command_that_is_cancelled_before_its_process_has_started_never_starts(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[list[str]] = []
+
+    class CountedPopen(subprocess.Popen[bytes]):
+        def __init__(self, argv: list[str], **options: Any) -> None:
+            started.append(argv)
+            super().__init__(argv, **options)
+
+    monkeypatch.setattr(module, "Popen", CountedPopen)
+
+    async def cancel_second() -> None:
+        runner = CommandRunner(max_processes=1)
+        with holding(here / ".tool" / "locks" / "tool.toml.lock"):
+            first = asyncio.create_task(runner.run(_SET, reads_only=False))
+            await waiting_process(runner)
+            second = asyncio.create_task(runner.run(_SET, reads_only=False))
+            await asyncio.sleep(0)
+            second.cancel()
+            with suppress(asyncio.CancelledError):
+                await second
+        assert json.loads(await first)["ok"]
+        # The second one gets its turn now. It must not use it.
+        while runner._running:
+            await asyncio.sleep(0.01)
+
+    (here / ".tool" / "locks").mkdir(parents=True, mode=0o700)
+    asyncio.run(cancel_second())
+
+    assert len(started) == 1
+
+
+def test_the_settings_that_a_command_lists_do_not_contain_the_format_of_the_server(
+    here: Path,
+) -> None:
+    async def read_settings() -> Any:
+        runner = CommandRunner()
+        return await data(runner.run(["config", "list"], reads_only=True))
+
+    settings = asyncio.run(read_settings())["settings"]
+
+    assert "flag" not in {setting["source"] for setting in settings}

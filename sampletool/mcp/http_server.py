@@ -1,0 +1,125 @@
+"""The transport over HTTP: the Streamable HTTP of the SDK, served by uvicorn.
+
+All clients share one runner, so what holds for the commands of one connection holds for those of
+all connections.
+"""
+
+import asyncio
+import hmac
+import os
+import socket
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from mcp.server import Server as Protocol
+from mcp.server.transport_security import TransportSecuritySettings
+
+from .errors import AddressUnavailable
+from .http_address import HttpAccess, HttpAddress
+from .protocol import Tools, create_protocol
+from .runner import CommandRunner
+
+PATH = "/mcp"
+"""The path of the server's URL."""
+
+_SHUTDOWN_SECONDS = 0.3
+"""How long the last responses may take to be sent."""
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def listen(address: HttpAddress) -> socket.socket:
+    """Return a socket that listens on the address. Raise AddressUnavailable."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family)
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        raise AddressUnavailable(address=str(address), reason=reason) from error
+
+
+async def serve_http(
+    listener: socket.socket,
+    access: HttpAccess,
+    wake_up_descriptor: int,
+    loading: asyncio.Future[Tools],
+) -> int:
+    """Serve until a signal makes `wake_up_descriptor` readable.
+
+    Return how many commands were run.
+    """
+    runner = CommandRunner()
+    protocol = create_protocol(runner, loading)
+    await serve_protocol(protocol, listener, access, wake_up_descriptor, runner.stop_all)
+    return runner.count
+
+
+async def serve_protocol(
+    protocol: Protocol[Any],
+    listener: socket.socket,
+    access: HttpAccess,
+    wake_up_descriptor: int,
+    stop_work: Callable[[], Awaitable[None]],
+) -> None:
+    """Serve a protocol until a signal makes `wake_up_descriptor` readable, then stop its work."""
+    app = protocol.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=access.allowed_hosts(),
+            allowed_origins=access.allowed_origins(),
+        ),
+    )
+    if access.token is not None:
+        app = _require_token(app, access.token)
+    server = _Server(uvicorn.Config(app, log_config=None, access_log=False))
+    server.config.timeout_graceful_shutdown = 1
+
+    is_over = asyncio.Event()
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    serving.add_done_callback(lambda _task: is_over.set())
+    loop = asyncio.get_running_loop()
+    loop.add_reader(wake_up_descriptor, is_over.set)
+    await is_over.wait()
+
+    loop.remove_reader(wake_up_descriptor)
+    await stop_work()
+    server.should_exit = True
+    await asyncio.wait([serving], timeout=_SHUTDOWN_SECONDS)
+    # A client may keep a stream open for events, and would keep the server from exiting.
+    server.force_exit = True
+    await asyncio.wait([serving], timeout=_SHUTDOWN_SECONDS)
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals alone: the tool has handlers of its own."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _require_token(app: Any, token: str) -> Any:
+    """Return an application that only serves requests with this bearer token."""
+    expected = f"Bearer {token}".encode()
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            # The time to compare must not reveal how much of a guess is right.
+            if not hmac.compare_digest(given, expected):
+                await _refuse(send)
+                return
+        await app(scope, receive, send)
+
+    return serve
+
+
+async def _refuse(send: Send) -> None:
+    headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})

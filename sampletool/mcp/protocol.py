@@ -1,0 +1,190 @@
+"""The handlers of the protocol: what the server replies to each request, whatever the transport."""
+
+import asyncio
+import json
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from mcp import MCPError, types
+from mcp.server import Server as Protocol
+from mcp.server import ServerRequestContext
+
+from ..kit.app import error_response
+from ..kit.contract.errors import ToolError, did_you_mean
+from ..kit.contract.text import quoted
+from ..kit.program import PROGRAM, __version__
+from .resources import list_resources, list_templates, read_resource
+from .runner import CommandRunner
+from .tools import Tool
+
+Context = ServerRequestContext[Any, Any]
+Tools = dict[str, Tool]
+
+_FOLDER = Path(__file__).parent
+_PROMPTS = {path.stem: path for path in sorted((_FOLDER / "prompts").glob("*.md"))}
+"""The texts of the prompts. The first line of each says what it is about."""
+
+
+def create_protocol(runner: CommandRunner, loading: asyncio.Future[Tools]) -> Protocol[Any]:
+    """Return the protocol of a server. Requests that need the tools wait until they are loaded."""
+    handlers = _Handlers(runner, loading)
+    return Protocol(
+        PROGRAM,
+        version=__version__,
+        instructions=(_FOLDER / "instructions.md").read_text(),
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_resource_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
+    )
+
+
+def describe_tools(tools: Tools) -> types.ListToolsResult:
+    """Return the list of tools as clients get it."""
+    described = []
+    for tool in tools.values():
+        described.append(
+            types.Tool(
+                name=tool.name,
+                description=tool.description,
+                input_schema=tool.input_schema(),
+                output_schema=tool.output_schema(),
+                annotations=types.ToolAnnotations.model_validate(tool.annotations),
+            )
+        )
+    return types.ListToolsResult(tools=described)
+
+
+class _Handlers:
+    """One method for each kind of request."""
+
+    def __init__(self, runner: CommandRunner, loading: asyncio.Future[Tools]) -> None:
+        self._runner = runner
+        self._loading = loading
+
+    async def _tools(self) -> Tools:
+        # A request that is cancelled must not cancel the loading.
+        return await asyncio.shield(self._loading)
+
+    async def _read(self, argv: list[str]) -> bytes:
+        # `lab run` starts processes, so it must not run in the process of the server.
+        reads_only = argv[:2] != ["lab", "run"]
+        return await self._runner.run(argv, reads_only=reads_only)
+
+    async def list_tools(self, _context: Context, _params: Any) -> types.ListToolsResult:
+        return describe_tools(await self._tools())
+
+    async def call_tool(
+        self,
+        context: Context,
+        params: types.CallToolRequestParams,
+    ) -> types.CallToolResult:
+        tools = await self._tools()
+        tool = tools.get(params.name)
+        if tool is None:
+            raise _unknown_tool(params.name, tools)
+        numbers = count(1)
+
+        async def report_progress(event: dict[str, Any]) -> None:
+            text = json.dumps(event)
+            await context.session.report_progress(next(numbers), None, text)
+
+        try:
+            argv = tool.command_line(params.arguments or {})
+            line = await self._runner.run(
+                argv,
+                reads_only=tool.reads_only,
+                report_progress=report_progress,
+            )
+        except ToolError as error:
+            line = error_response(error, tool.command)
+        return _to_result(tool.in_own_words(line))
+
+    async def list_resources(self, _context: Context, _params: Any) -> types.ListResourcesResult:
+        resources = []
+        for each in await list_resources(self._read):
+            resources.append(
+                types.Resource(uri=each.uri, name=each.name, description=each.description)
+            )
+        return types.ListResourcesResult(resources=resources)
+
+    async def list_resource_templates(
+        self,
+        _context: Context,
+        _params: Any,
+    ) -> types.ListResourceTemplatesResult:
+        templates = []
+        for each in await list_templates(self._read):
+            templates.append(
+                types.ResourceTemplate(
+                    uri_template=each.uri,
+                    name=each.name,
+                    description=each.description,
+                )
+            )
+        return types.ListResourceTemplatesResult(resource_templates=templates)
+
+    async def read_resource(
+        self,
+        _context: Context,
+        params: types.ReadResourceRequestParams,
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        text = await read_resource(self._read, uri)
+        if text is None:
+            raise _invalid(f"There is no resource {quoted(uri)}.")
+        contents = types.TextResourceContents(uri=params.uri, text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+    async def list_prompts(self, _context: Context, _params: Any) -> types.ListPromptsResult:
+        task = types.PromptArgument(name="task", description="What to do.", required=True)
+        prompts = []
+        for name, path in _PROMPTS.items():
+            description, _text = _read_prompt(path)
+            prompts.append(types.Prompt(name=name, description=description, arguments=[task]))
+        return types.ListPromptsResult(prompts=prompts)
+
+    async def get_prompt(
+        self,
+        _context: Context,
+        params: types.GetPromptRequestParams,
+    ) -> types.GetPromptResult:
+        arguments = params.arguments or {}
+        if params.name not in _PROMPTS or "task" not in arguments:
+            names = ", ".join(_PROMPTS)
+            raise _invalid(f"The prompts are: {names}. Each has the argument task.")
+        description, text = _read_prompt(_PROMPTS[params.name])
+        content = types.TextContent(type="text", text=text.replace("{task}", arguments["task"]))
+        message = types.PromptMessage(role="user", content=content)
+        return types.GetPromptResult(description=description, messages=[message])
+
+
+def _to_result(line: bytes) -> types.CallToolResult:
+    """Return a response in the form of the protocol."""
+    response = json.loads(line)
+    text = types.TextContent(type="text", text=line.decode().rstrip("\n"))
+    return types.CallToolResult(
+        content=[text],
+        structured_content=response,
+        is_error=not response["ok"],
+    )
+
+
+def _read_prompt(path: Path) -> tuple[str, str]:
+    """Return the description of a prompt, which is its first line, and its text."""
+    description, text = path.read_text().split("\n\n", 1)
+    return description, text
+
+
+def _unknown_tool(name: str, tools: Tools) -> MCPError:
+    message = f"There is no tool {quoted(name)}. {did_you_mean(name, list(tools))}"
+    more = f"A server that was started with `{PROGRAM} mcp --all` offers all commands."
+    return _invalid(f"{message.rstrip()} {more}")
+
+
+def _invalid(message: str) -> MCPError:
+    return MCPError(code=types.INVALID_PARAMS, message=message)

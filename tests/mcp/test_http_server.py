@@ -1,0 +1,209 @@
+"""sampletool/mcp/http_server.py and http_address.py: who may use a server, and how it ends."""
+
+import asyncio
+import json
+import signal
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampletool.kit.safety.processes import is_running
+from sampletool.kit.stepping.forked_process import ForkedProcess
+from sampletool.kit.testing.forked import fork_server
+from sampletool.kit.testing.holding import holding
+from sampletool.kit.testing.tool import Tool, ended
+from sampletool.kit.testing.waiting import wait_until
+from sampletool.mcp.errors import TokenRequired
+from sampletool.mcp.http_address import HttpAddress, check_access, parse_address
+from tests.mcp.support import talk
+from tests.mcp.test_connection import children_of
+
+TOKEN = "a" * 16
+ANY_HOST = "0.0.0.0"  # noqa: S104
+_HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+@contextmanager
+def serving(tool: Tool, *options: str, **environ: str) -> Iterator[tuple[ForkedProcess, str]]:
+    """Start a server on a free port, and yield it with its URL."""
+    fork_server().load("sampletool.mcp.http_server")
+    server = tool.start("mcp", "--http", "127.0.0.1:0", *options, environ=environ)
+    assert server.stderr is not None
+    line = server.stderr.readline().decode()
+    assert line.startswith("Listening on http://127.0.0.1:"), line
+    try:
+        yield server, line.removeprefix("Listening on ").strip()
+    finally:
+        server.terminate()
+        ended(server)
+
+
+def status_of(url: str, **headers: str) -> int:
+    """Return the status of a request that opens a session."""
+    request = urllib.request.Request(  # noqa: S310  # It is our own server.
+        url,
+        data=json.dumps(_HELLO).encode(),
+        headers={
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            **headers,
+        },
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_requests_for_another_host_or_from_another_origin_are_refused(tool: Tool) -> None:
+    """A web page could reach the server through the name of its own server (DNS rebinding)."""
+    with serving(tool) as (_server, url):
+        port = url.split(":")[2].split("/")[0]
+
+        assert status_of(url) == 200
+        assert status_of(url, Origin=f"http://localhost:{port}") == 200
+        assert status_of(url, Origin="http://evil.example") == 403
+        assert status_of(url, Host="evil.example") == 421
+        assert status_of(url, Host=f"localhost:{port}") == 200
+
+
+def test_if_there_is_a_token_only_requests_with_it_are_served(tool: Tool) -> None:
+    with serving(tool, "--host", "build.example", TOOL_MCP_TOKEN=TOKEN) as (_server, url):
+        bearer = {"Authorization": f"Bearer {TOKEN}"}
+
+        assert status_of(url) == 401
+        assert status_of(url, Authorization=f"Bearer {TOKEN}x") == 401
+        assert status_of(url, **bearer) == 200
+        assert status_of(url, Host="build.example:80", **bearer) == 200
+        assert status_of(url, Host="evil.example", **bearer) == 421
+
+
+def test_a_server_that_others_can_reach_needs_a_name_and_a_token(
+    tool: Tool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("TOOL_MCP_TOKEN", raising=False)
+
+    assert tool("mcp", "--http", f"{ANY_HOST}:0").code == "VALIDATION_ERROR"
+    assert tool("mcp", "--http", f"{ANY_HOST}:0", "--host", "me").code == "TOKEN_REQUIRED"
+    with pytest.raises(TokenRequired, match="too short"):
+        monkeypatch.setenv("TOOL_MCP_TOKEN", TOKEN[1:])
+        check_access(HttpAddress(ANY_HOST, 1), "me")
+    monkeypatch.setenv("TOOL_MCP_TOKEN", TOKEN)
+    assert check_access(HttpAddress(ANY_HOST, 1), "me").token == TOKEN
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "is_loopback"),
+    [
+        ("127.0.0.1:8765", "127.0.0.1", True),
+        ("127.9.9.9:8765", "127.9.9.9", True),
+        ("localhost:8765", "localhost", True),
+        ("[::1]:8765", "::1", True),
+        (f"{ANY_HOST}:8765", ANY_HOST, False),
+        ("[::]:8765", "::", False),
+        ("example.org:8765", "example.org", False),
+    ],
+)
+def test_an_address_is_read_with_its_host_and_port(text: str, host: str, is_loopback: bool) -> None:
+    address = parse_address(text)
+
+    assert (address.host, address.port) == (host, 8765)
+    assert address.is_loopback is is_loopback
+    assert str(address) == text
+
+
+@pytest.mark.parametrize("text", ["8765", ":8765", "localhost", "a:b", "a:70000", "a:-1", "a:²"])
+def test_a_text_that_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not an address"):
+        parse_address(text)
+
+
+def test_an_address_in_use_is_an_error_that_says_what_to_do(tool: Tool) -> None:
+    with serving(tool) as (_server, url):
+        address = url.removeprefix("http://").removesuffix("/mcp")
+
+        error = tool("mcp", "--http", address).error
+
+    assert error["code"] == "ADDRESS_UNAVAILABLE"
+    assert "already in use" in error["message"]
+
+
+def test_two_clients_use_one_server_and_a_call_can_be_cancelled(
+    tool: Tool,
+    workspace: Path,
+) -> None:
+    from mcp import Client
+
+    tool("config", "set", "warm", "1")
+    here = {"cwd": str(workspace)}
+
+    async def conversation() -> None:
+        with serving(tool) as (server, url):
+            async with Client(url) as first, Client(url) as second:
+                with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
+                    arguments = {"words": ["a=1"], "lock_timeout": "600s", **here}
+                    waiting = asyncio.create_task(first.call_tool("config_set", arguments))
+                    while not children_of(server.pid):
+                        await asyncio.sleep(0.01)
+                    read = await second.call_tool("config_get", {"key": "level", **here})
+                    waiting.cancel()
+                    while children_of(server.pid):
+                        await asyncio.sleep(0.01)
+                both = await asyncio.gather(*(_set(each, here) for each in (first, second)))
+
+        assert read.structured_content["data"]["value"] == 1
+        assert all(result.structured_content["ok"] for result in both)
+
+    talk(conversation)
+
+    assert "a = " not in (workspace / "tool.toml").read_text()
+
+
+async def _set(client: Any, here: dict[str, str]) -> Any:
+    arguments = {"words": [f"key{id(client)}=1"], "lock_timeout": "30s", **here}
+    return await client.call_tool("config_set", arguments)
+
+
+def test_a_signal_ends_the_server_and_its_commands_even_if_a_client_stays(
+    tool: Tool,
+    workspace: Path,
+) -> None:
+    from mcp import Client
+
+    tool("config", "set", "warm", "1")
+    children: list[int] = []
+
+    async def conversation() -> None:
+        with serving(tool) as (server, url):
+            async with Client(url) as client:
+                arguments = {"words": ["a=1"], "lock_timeout": "600s", "cwd": str(workspace)}
+                waiting = asyncio.create_task(client.call_tool("config_set", arguments))
+                while not children_of(server.pid):
+                    await asyncio.sleep(0.01)
+                children.extend(children_of(server.pid))
+                server.terminate()
+                while server.poll() is None:
+                    await asyncio.sleep(0.01)
+                assert server.returncode == -signal.SIGTERM
+                waiting.cancel()
+
+    with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
+        talk(conversation)
+        wait_until(lambda: not any(map(is_running, children)))

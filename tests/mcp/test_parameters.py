@@ -1,0 +1,78 @@
+"""sampletool/mcp/parameters.py: the names, types and descriptions of a tool's parameters."""
+
+from typing import Any
+
+import pytest
+
+from sampletool.kit.app import root_command
+from sampletool.kit.commands.manifest import find_commands
+from sampletool.kit.contract.command_spec import CommandSpec
+from sampletool.kit.global_options import described_options
+from sampletool.mcp.parameters import Parameter, parameters_of
+
+VALUE: dict[str, Any] = {
+    "name": "value",
+    "type": "string",
+    "required": True,
+    "repeatable": False,
+    "help": "The value. `-` reads it from stdin. It is kept.",
+}
+IN_USER_FILE: dict[str, Any] = {
+    "name": "in_user_file",
+    "flags": ["--global", "-g"],
+    "type": "boolean",
+    "required": False,
+    "repeatable": False,
+    "help": "Use the file of the user.",
+}
+
+
+def parameters(spec: CommandSpec) -> dict[str, Parameter]:
+    found = parameters_of([VALUE, IN_USER_FILE], described_options(), spec)
+    return {parameter.name: parameter for parameter in found}
+
+
+def test_a_parameter_is_named_like_its_option() -> None:
+    found = parameters(CommandSpec(effect="files"))
+
+    assert found["global"].flag == "--global"
+    assert found["global"].aliases == {"in_user_file"}
+    assert found["value"].flag is None
+
+
+def test_a_description_has_no_sentence_about_stdin() -> None:
+    found = parameters(CommandSpec(effect="files", stdin_arguments=("value",)))
+
+    assert found["value"].schema["description"] == "The value. It is kept."
+    assert found["value"].reads_stdin
+    assert not found["global"].reads_stdin
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
+        (CommandSpec(effect="nothing"), {"cwd"}),
+        (CommandSpec(effect="nothing", locks=("store",)), {"cwd", "lock_timeout"}),
+        (CommandSpec(effect="files"), {"cwd", "session_id", "timeout"}),
+    ],
+)
+def test_a_schema_names_only_the_common_parameters_that_matter(
+    spec: CommandSpec,
+    shown: set[str],
+) -> None:
+    found = parameters(spec)
+
+    names = {name for name, parameter in found.items() if parameter.is_shown}
+    assert names == shown | {"value", "global"}
+    assert found.keys() >= {"cwd", "session_id", "lock_timeout", "timeout"}
+
+
+def test_each_parameter_that_reads_stdin_is_declared() -> None:
+    """An undeclared one would store an empty value if a tool gets `-`."""
+    for name, command in find_commands(root_command()):
+        about_stdin = set()
+        for described in command.described:
+            text = described.get("help", "")
+            if "stdin" in text and "`-`" in text:
+                about_stdin.add(described["name"])
+        assert set(command.spec.stdin_arguments) == about_stdin, name

@@ -1,0 +1,59 @@
+"""sampletool/mcp/selection.py: which commands a server offers."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sampletool.kit.app import root_command
+from sampletool.kit.commands.manifest import find_commands
+from sampletool.mcp.selection import (
+    OFFERED_BY_DEFAULT,
+    parse_parts,
+    part_of,
+    select_commands,
+)
+
+
+def all_commands() -> dict[str, Any]:
+    return dict(find_commands(root_command()))
+
+
+def test_each_command_that_the_table_names_exists() -> None:
+    commands = all_commands()
+
+    for part, names in OFFERED_BY_DEFAULT.items():
+        for name in names:
+            if part in {part_of(command) for command in commands.values()}:
+                assert name in commands, f"selection.py names the command {name}"
+                assert part_of(commands[name]) == part
+
+
+def test_all_commands_of_a_part_that_the_table_does_not_name_are_offered() -> None:
+    """A project that adds a part need not change the table."""
+    command = SimpleNamespace(callback=SimpleNamespace(__module__="sampletool.stock.commands.add"))
+
+    assert "add" in select_commands({"add": command})
+    assert select_commands({"add": command}, only=["state"]) == {}
+
+
+def test_only_selects_all_commands_of_parts() -> None:
+    selected = select_commands(all_commands(), only=["kit"])
+
+    assert "config unset" in selected
+    assert {part_of(command) for command in selected.values()} == {"kit"}
+
+
+def test_every_selects_all_commands() -> None:
+    commands = all_commands()
+
+    assert select_commands(commands, every=True) == commands
+
+
+def test_a_part_without_commands_is_refused_with_the_name_that_was_meant() -> None:
+    assert parse_parts("kit, mcp") == ["kit", "mcp"]
+
+    with pytest.raises(ValueError, match=r"there is no part 'kti'\. Did you mean 'kit'"):
+        parse_parts("mcp,kti")
+    with pytest.raises(ValueError, match=r"The parts are .*kit"):
+        parse_parts("zzzzzz")

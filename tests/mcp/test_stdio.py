@@ -1,0 +1,110 @@
+"""sampletool/mcp/stdio.py: the lines on stdin, and the errors about lines that are no messages."""
+
+import asyncio
+import json
+import os
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import tests.mcp.support  # noqa: F401  # It skips these tests if the SDK is not installed.
+
+
+@pytest.fixture
+def stdio() -> ModuleType:
+    # Importing the SDK takes 0.4 s, in each worker that collects these tests.
+    from sampletool.mcp import stdio
+
+    return stdio
+
+
+def request(number: int, method: str) -> bytes:
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": {}}
+    return json.dumps(message).encode() + b"\n"
+
+
+def test_a_line_that_is_too_long_is_one_error_and_its_rest_no_message(
+    stdio: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from anyio import create_memory_object_stream
+
+    monkeypatch.setattr(stdio, "_MAX_LINE_BYTES", 100)
+    reader, writer = os.pipe()
+    os.write(writer, b"x" * 200 + request(1, "ping") + request(2, "ping"))
+    os.close(writer)
+
+    async def read() -> list[list[Any]]:
+        streams = [create_memory_object_stream[Any](9) for _ in range(2)]
+        (to_server, _), (responses, _) = streams
+        await stdio._Messages(reader, asyncio.get_running_loop()).forward(to_server, responses)
+        found = []
+        for sent, received in streams:
+            sent.close()
+            async with received:
+                found.append([item.message async for item in received])
+        return found
+
+    messages, refused = asyncio.run(read())
+    os.close(reader)
+
+    assert [message.id for message in messages] == [2]
+    assert [answer.error.code for answer in refused] == [-32700]
+
+
+def test_a_client_that_floods_the_server_has_to_wait(
+    stdio: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Messages that are read ahead are in memory."""
+    monkeypatch.setattr(stdio, "_MAX_WAITING_MESSAGES", 3)
+    reader, writer = os.pipe()
+    os.write(writer, b"x\n" * 10)
+
+    async def read_ahead() -> int:
+        messages = stdio._Messages(reader, asyncio.get_running_loop())
+        thread = asyncio.create_task(stdio.in_thread(messages._read_lines))
+        while messages._lines.qsize() < 3:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        count: int = messages._lines.qsize()
+        os.close(writer)
+        for _ in range(10):
+            messages._room.release()
+        await thread
+        return count
+
+    assert asyncio.run(read_ahead()) == 3
+    os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("line", "message_id", "code"),
+    [
+        ("no JSON", None, -32700),
+        ("[" * 100_000, None, -32700),
+        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"x"}', 7, -32602),
+        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}', 7, -32602),
+        ('{"jsonrpc":"2.0","id":"a","method":1}', "a", -32600),
+        ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32600),
+        ('{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"\\ud800"}}', 7, -32600),
+        ('{"jsonrpc":"2.0","id":"\\ud800","method":1}', None, -32600),
+        ('{"jsonrpc":"2.0","id":true,"method":1}', None, -32600),
+        ('[{"jsonrpc":"2.0","id":7,"method":"ping"}]', None, -32600),
+        ("[[[]]]", None, -32600),
+        ("5", None, -32600),
+    ],
+)
+def test_a_message_that_is_wrong_gets_an_error_with_its_id(
+    stdio: ModuleType,
+    line: str,
+    message_id: object,
+    code: int,
+) -> None:
+    """A client that gets no error with its id waits until its own timeout."""
+    error = stdio.parse_message(line.encode())
+
+    assert error.jsonrpc == "2.0"
+    assert (error.id, error.error.code) == (message_id, code)
+    assert error.model_dump_json()
