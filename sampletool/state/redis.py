@@ -21,7 +21,7 @@ from contextlib import suppress
 from importlib.resources import files
 from typing import Any, TypeVar
 
-from redis import Redis, exceptions
+from redis import Redis, SSLConnection, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -49,6 +49,12 @@ _DRIVER_SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
 
 _MAX_TASKS_AT_ONCE = 1000
 _LOOK_SECONDS = 0.05
+_HANDSHAKE_SECONDS = 1.0
+"""How long TLS may take before the server is asked whether it speaks TLS at all.
+
+A server without TLS waits for the rest of a command, and the client waits for the server.
+"""
+
 _SOCKET_SECONDS = 3600.0
 """The timeout that the driver gets. It never counts, because every exchange ends earlier."""
 
@@ -78,11 +84,14 @@ _REFUSALS: dict[str, tuple[Callable[..., ToolError], tuple[str, ...]]] = {
 
 _NO_TLS = "the server does not speak TLS at this port. Use redis:// instead of rediss://"
 
+_UNREADABLE_CERTIFICATE = "a certificate or key that the URL names cannot be read"
+
 _WRONG_CERTIFICATE = "the certificate of the server is not trusted, or belongs to another host"
 
 _PERMANENT_REASONS = {
     "certificate.verify.failed": _WRONG_CERTIFICATE,
     "wrong.version.number|record.layer.failure": _NO_TLS,
+    "PEM.lib|no.certificate.or.crl.found|key.values.mismatch": _UNREADABLE_CERTIFICATE,
     "DB index is out of range": "the server has no database of this number",
     "^(MOVED|CROSSSLOT)": "it is one server of a cluster, which this program does not support",
 }
@@ -222,7 +231,11 @@ class RedisStore(Store):
         except (ValueError, TypeError, exceptions.RedisError):
             problem = f"{self._shown_url} is not the URL of a Redis server, or has a wrong option"
             raise invalid_store(url, problem) from None
-        pool.connection_class = _watched_class(pool.connection_class, self._watch)
+        pool.connection_class = _watched_class(
+            pool.connection_class,
+            self._watch,
+            self._shown_url,
+        )
         return client
 
     def _run_script(
@@ -333,9 +346,11 @@ class RedisStore(Store):
         for pattern, reason in _PERMANENT_REASONS.items():
             if re.search(pattern, text, re.IGNORECASE):
                 return errors.StoreMisconfigured(store=self._shown_url, reason=reason)
-        if isinstance(error, (ssl.SSLError, FileNotFoundError)):
-            reason = "a certificate or key that the URL names cannot be read"
-            return errors.StoreMisconfigured(store=self._shown_url, reason=reason)
+        if isinstance(error, ssl.SSLError):
+            return errors.StoreMisconfigured(
+                store=self._shown_url,
+                reason=_UNREADABLE_CERTIFICATE,
+            )
         # A server that is BUSY runs a slow script, and can be asked again.
         if isinstance(error, exceptions.ResponseError) and not text.startswith("BUSY"):
             harmless_text = _QUOTED.split(text)[0]
@@ -412,18 +427,57 @@ class _WatchedSocket:
                 continue
 
 
-def _watched_class(connection_class: Any, watch: Watch) -> Any:
+def _watched_class(connection_class: Any, watch: Watch, shown_url: str) -> Any:
     """Return a class of the driver's connections that use watched sockets."""
 
     class WatchedConnection(connection_class):  # type: ignore[misc]
         """A connection that obeys the limits of the exchange."""
 
         def _connect(self) -> _WatchedSocket:
-            # In a thread: looking up a host name and the handshake of TLS cannot be interrupted.
-            connected = connect_in_thread(super()._connect, watch, socket.socket.close)
+            connect: Callable[[], Any] = super()._connect
+            if isinstance(self, SSLConnection):
+                connected = self._connect_with_tls(connect)
+            else:
+                # In a thread: looking up a host name cannot be interrupted.
+                connected = connect_in_thread(connect, watch, socket.socket.close)
             return _WatchedSocket(connected, watch)
 
+        def _connect_with_tls(self, connect: Callable[[], Any]) -> Any:
+            """Return a socket. Raise StoreMisconfigured if this can never succeed."""
+            give_up_at = min(watch.give_up_at, time.monotonic() + _HANDSHAKE_SECONDS)
+            handshake_watch = Watch(watch.signals, give_up_at)
+            try:
+                return connect_in_thread(connect, handshake_watch, socket.socket.close)
+            except TimeoutError:
+                if watch.is_over():
+                    raise
+            except (FileNotFoundError, PermissionError) as error:
+                # The driver would turn it into the error of an unreachable server.
+                raise errors.StoreMisconfigured(
+                    store=shown_url,
+                    reason=_UNREADABLE_CERTIFICATE,
+                ) from error
+            speaks_redis = connect_in_thread(
+                lambda: _replies_without_tls(self.host, self.port),
+                watch,
+                lambda _: None,
+            )
+            if speaks_redis:
+                raise errors.StoreMisconfigured(store=shown_url, reason=_NO_TLS)
+            return connect_in_thread(connect, watch, socket.socket.close)
+
     return WatchedConnection
+
+
+def _replies_without_tls(host: str, port: int) -> bool:
+    """Return whether a server replies to a command that is not encrypted."""
+    try:
+        with socket.create_connection((host, port), _HANDSHAKE_SECONDS) as plain:
+            plain.sendall(b"PING\r\n")
+            # A server that requires a password replies with an error.
+            return plain.recv(1) in (b"+", b"-")
+    except OSError:
+        return False
 
 
 def _once_arguments(write: Write | None) -> list[Any]:

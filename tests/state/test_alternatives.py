@@ -433,7 +433,7 @@ def test_each_way_to_lose_a_claim_ends_its_command(idle_worker: Worker, name: st
     store: Any = SimpleNamespace(task_renew=refuse)
     idle_worker.store = cast(Store, store)
     task = Claimed("a", 1, "x", 1, "")
-    command = worker._RunningCommand(task, tmp_path / "body", 0.0)
+    command = worker._RunningCommand(task, tmp_path / "body", 0.0, has_started=True)
     idle_worker.running["a:1"] = command
 
     idle_worker._renew(command)

@@ -19,6 +19,7 @@ from tests.state.conftest import valkey_url
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
+from tests.state.support.tcp_port import TcpPort
 
 
 def opened(url: str, **options: Any) -> closing[Store]:
@@ -124,47 +125,6 @@ def test_a_database_that_redis_does_not_have_fails_at_once(server_of: Callable[[
     url = f"unix://{server_of('valkey').running.socket}?db=9999"
     with opened(url) as store, pytest.raises(StoreMisconfigured, match="no database of this number"):
         store.counter_get("hits")
-
-
-class TcpPort:
-    """A TCP port that leads to the socket of a server. `with` yields its number."""
-
-    def __init__(self, server: Server) -> None:
-        path = server.running.socket
-        self._target = path if path.endswith(".sock") else f"{path}/.s.PGSQL.5432"
-
-    def __enter__(self) -> int:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-
-        def pass_on(source: socket.socket, target: socket.socket) -> None:
-            try:
-                while content := source.recv(65536):
-                    target.sendall(content)
-                target.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-        def serve() -> None:
-            while True:
-                try:
-                    client, _address = self._listener.accept()
-                except OSError:
-                    return
-                with client, socket.socket(socket.AF_UNIX) as server:
-                    server.connect(self._target)
-                    back = Thread(target=pass_on, args=(server, client), daemon=True)
-                    back.start()
-                    pass_on(client, server)
-                    back.join(5)
-
-        self._thread = Thread(target=serve, daemon=True)
-        self._thread.start()
-        return int(self._listener.getsockname()[1])
-
-    def __exit__(self, *_error: object) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._thread.join(5)
 
 
 # A newer schema

@@ -2,6 +2,9 @@
 
 Half of the stored tasks have failed, and nearly all of the others are done. Each verb is timed 100
 times. The table shows the 20th percentile: other work on the machine only makes a verb slower.
+
+The lists that are compared have 20 tasks. The last figure of each backend is for the first page of
+100 failed tasks out of 200,000.
 """
 
 import secrets
@@ -13,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 from sampletool.state.connect import open_store
+from sampletool.state.postgres import PostgresStore
 from sampletool.state.protocol import Fence, NewTask
 from sampletool.state.store import Store
 from tests.state.conftest import postgres_url, valkey_url
@@ -21,11 +25,11 @@ from tests.state.support.store_client import make_policy
 
 SIZES = (100, 10_000, 200_000)
 MAX_GROWTH = 1.5
-MAX_LIST_MS = 50.0
+MAX_PAGE_MS = 50.0
 
 _BACKENDS = ("sqlite", "postgres", "valkey")
 _REPETITIONS = 100
-_FREE_TASKS = 20
+_FREE_TASKS = 40
 """How many tasks are free while verbs are timed."""
 
 _ADDED_AT_ONCE = 1000
@@ -35,26 +39,32 @@ _LONG_MS = 3_600_000
 
 
 def main() -> None:
+    """Print a table for each backend."""
     print(f"{'':<10} {'tasks':>8} {'add':>9} {'claim':>9} {'list failed':>12} {'list free':>10}   ms")
     for backend in _BACKENDS:
         try:
             _measure_backend(backend)
         except NoServer as reason:
             print(f"{backend}: {reason}")
-    print(f"Each column should grow by a factor of at most {MAX_GROWTH}.\n")
+    print(f"Each column should grow by a factor of at most {MAX_GROWTH}.")
+    print(f"The page should take at most {MAX_PAGE_MS:.0f} ms.\n")
 
 
 def _measure_backend(backend: str) -> None:
     first_row: list[float] = []
+    page_ms = 0.0
     for size in SIZES:
         with empty_store(backend) as store:
             fill(store, size)
             row = [timed(verb) for verb in verbs(store)]
+            if size == SIZES[-1]:
+                page_ms = timed(lambda: list_failed(store, 100))
         first_row = first_row or row
         growth = [later / first for later, first in zip(row, first_row, strict=True)]
         cells = "".join(f"{ms:>10.2f}" for ms in row)
         factors = ", ".join(f"{factor:.2f}" for factor in growth)
         print(f"{backend:<10} {size:>8,}{cells}   growth {factors}", flush=True)
+    print(f"{backend:<10} 100 failed tasks of {SIZES[-1]:,}: {page_ms:.2f} ms", flush=True)
 
 
 @contextmanager
@@ -101,6 +111,9 @@ def _end_tasks(store: Store, count: int, *, fail: bool) -> None:
         ended += len(claimed)
     # Let a claim notice the leases that have expired.
     store.task_claim(_QUEUE, "bench", lease_ms=_LONG_MS, count=0)
+    if isinstance(store, PostgresStore):
+        # As autovacuum does, which would need a minute to notice.
+        store.current_connection().execute("VACUUM ANALYZE tool_tasks")
 
 
 def verbs(store: Store) -> list[Callable[[], object]]:
@@ -114,14 +127,14 @@ def verbs(store: Store) -> list[Callable[[], object]]:
         claimed = store.task_claim(_QUEUE, "bench", lease_ms=_LONG_MS, finish=to_finish).tasks
         to_finish[:] = [Fence(task.id, task.generation) for task in claimed]
 
-    def list_failed() -> None:
-        page = store.task_list(None, "failed", 0, 100)
-        assert page[0].status == "failed"
-
     def list_free() -> None:
-        store.task_list(_QUEUE, "free", 0, 10)
+        assert len(store.task_list(_QUEUE, "free", 0, 20)) == 20
 
-    return [add, claim, list_failed, list_free]
+    return [add, claim, lambda: list_failed(store, 20), list_free]
+
+
+def list_failed(store: Store, limit: int) -> None:
+    assert len(store.task_list(None, "failed", 0, limit)) == limit
 
 
 def timed(verb: Callable[[], object]) -> float:
