@@ -129,7 +129,9 @@ def test_without_a_boot_id_nothing_is_remembered(file: Path) -> None:
     assert not file.with_name("digests.json").exists()
 
 
-@pytest.mark.parametrize("content", ["", "[]", "null", '{"boot_id": "boot-1"}', '{"boot_id": "boot-1", "files": [1]}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "null", '{"boot_id": "boot-1"}', '{"boot_id": "boot-1", "files": [1]}']
+)
 def test_a_cache_that_cannot_be_used_is_ignored(file: Path, content: str) -> None:
     file.with_name("digests.json").write_text(content)
 

@@ -48,7 +48,9 @@ def description_of(cells: Sequence[str], batch_size: int = 1000) -> dict[str, An
     ],
 )
 @pytest.mark.parametrize("batch_size", [1, 100])
-def test_the_type_is_the_narrowest_that_all_values_have(values: list[str], expected: str, batch_size: int) -> None:
+def test_the_type_is_the_narrowest_that_all_values_have(
+    values: list[str], expected: str, batch_size: int
+) -> None:
     assert description_of(values, batch_size)["type"] == expected
 
 

@@ -21,10 +21,14 @@ def write(directory: Path, *names: str) -> None:
         (directory / name).write_text(name)
 
 
-def test_inputs_and_needs_are_at_their_places_and_nothing_else(tmp_path: Path, directory: Path) -> None:
+def test_inputs_and_needs_are_at_their_places_and_nothing_else(
+    tmp_path: Path, directory: Path
+) -> None:
     write(tmp_path, "workspace/data/a.csv", "workspace/data/b.csv", "version/x")
 
-    create_job_directory(directory, tmp_path / "workspace", ["data/a.csv"], {"t": tmp_path / "version"})
+    create_job_directory(
+        directory, tmp_path / "workspace", ["data/a.csv"], {"t": tmp_path / "version"}
+    )
 
     assert (directory / "data" / "a.csv").read_text() == "workspace/data/a.csv"
     assert (directory / "out" / "t" / "x").read_text() == "version/x"
@@ -37,4 +41,8 @@ def test_a_job_that_left_a_survivor_has_failed() -> None:
     alone = result_of(child)
     survived = result_of(replace(child, survivors=(123,)))
 
-    assert (alone.status, survived.status, survived.note) == ("passed", "failed", "still running: 123")
+    assert (alone.status, survived.status, survived.note) == (
+        "passed",
+        "failed",
+        "still running: 123",
+    )
