@@ -249,3 +249,11 @@ def test_a_file_that_was_changed_is_noticed(files: Files, change: str) -> None:
 
     with pytest.raises(InputChanged):
         file.check_unchanged()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n", b"\r\n"])
+def test_a_file_without_a_header_is_refused(files: Files, content: bytes) -> None:
+    with pytest.raises(BadRow, match="must be a header") as caught:
+        read_header(files.create(content))
+
+    assert caught.value.line == 1

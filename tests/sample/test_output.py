@@ -58,13 +58,23 @@ def test_anything_else_is_refused_before_the_work(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"notes of mine\n", b'{"about":1,\n', b'{"about":{"identity":{"inputs":["abc"]}},\n'],
+    ("content", "description"),
+    [
+        (b"", "this command did not create it"),
+        (b"notes of mine\n", "this command did not create it"),
+        (b'{"about":1,\n', "it was changed after this command created it"),
+        (
+            b'{"about":{"identity":{"inputs":["abc"]}},\n',
+            "it was changed after this command created it",
+        ),
+    ],
 )
-def test_a_file_that_we_did_not_write_is_refused(path: Path, content: bytes) -> None:
+def test_a_file_that_we_did_not_write_is_refused(
+    path: Path, content: bytes, description: str
+) -> None:
     path.write_bytes(content)
 
-    with pytest.raises(OutputExists):
+    with pytest.raises(OutputExists, match=description):
         look_for(path)
 
     assert path.read_bytes() == content

@@ -251,3 +251,54 @@ def test_a_directory_as_an_input_has_advice_how_to_write_it(workspace: Path) -> 
         ValueError, match=re.escape("the input 'src' is a directory: write 'src/**'")
     ):
         Job("j", inputs=("src",)).find_inputs(workspace)
+
+
+def test_a_name_that_is_like_no_other_has_all_names_as_its_hint() -> None:
+    jobs = read(_GOOD)
+
+    with pytest.raises(TargetNotFound) as unlike:
+        choose("target", ["zzz"], jobs.targets)
+    with pytest.raises(TargetNotFound) as none_declared:
+        choose("check", ["zzz"], {})
+    with pytest.raises(TargetNotFound) as alike:
+        choose("target", ["zzz", "aa"], jobs.targets)
+
+    assert unlike.value.suggestion == "The targets are a, b."
+    assert none_declared.value.suggestion == "There are no checks."
+    assert alike.value.suggestion == "Did you mean 'a'?"
+
+
+def test_names_are_chosen_once_each_in_their_order() -> None:
+    jobs = read(_GOOD)
+
+    assert choose("target", ["b", "a", "b"], jobs.targets) == ["b", "a"]
+
+
+def test_a_misspelt_table_of_settings_has_a_hint() -> None:
+    assert mistakes("[setting]\njobs = 1\n") == [
+        "setting: it is not known here (Did you mean 'settings'?)"
+    ]
+
+
+def test_tables_of_other_programs_are_ignored() -> None:
+    declared = read("[project]\nname = 'x'\n[settings]\njobs = 1\n" + _GOOD)
+
+    assert list(declared.targets) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[target]\na = 5\n", "target.a: it is not a table"),
+        ("check = 5\n", "check: it is not a table"),
+        (target(run="1"), "target.j: run has to be a list of texts"),
+        (target(run="''"), "target.j: run has to be a list of texts"),
+        (target(outputs="'x', 'y', 'x'"), "target.j: outputs: 'x' is declared 2 times"),
+        (
+            target(outputs="'a/b/c', 'a'"),
+            "target.j: outputs: 'a/b/c' is inside 'a', which is an output too",
+        ),
+    ],
+)
+def test_each_kind_of_mistake_is_reported_once(text: str, problem: str) -> None:
+    assert mistakes(text) == [problem]

@@ -150,12 +150,39 @@ def test_a_person_sees_the_profile_as_a_table(tool: Tool, data: Path) -> None:
 
     first, *table = ran.text.splitlines()
     assert first.endswith("out.json: created (3 rows, 3 columns)")
-    assert [line.split()[:5] for line in table] == [
-        ["COLUMN", "TYPE", "COUNT", "MISSING", "DISTINCT"],
-        ["id", "integer", "3", "0", "3"],
-        ["name", "text", "2", "1", "2"],
-        ["day", "text", "3", "0", "3"],
+    assert [re.split("  +", line) for line in table] == [
+        ["COLUMN", "TYPE", "COUNT", "MISSING", "DISTINCT", "MIN", "MAX", "MEAN", "MOST FREQUENT"],
+        ["id", "integer", "3", "0", "3", "1", "3", "2", "1 (1)"],
+        ["name", "text", "2", "1", "2", "x", "ä", "-", "ä (1)"],
+        ["day", "text", "3", "0", "3", "2024-01-01", "2024-03-01", "-", "2024-01-01 (1)"],
     ]
+
+
+def test_a_mean_has_six_digits_for_people(tool: Tool) -> None:
+    (tool.cwd / "thirds.csv").write_text("a\n1\n1\n2\n")
+
+    ran = tool("process", "--input", "thirds.csv", "--output", "out.json", "--format", "text")
+
+    assert "  1.33333  " in ran.text
+
+
+@pytest.mark.parametrize(
+    ("jobs_setting", "args", "workers"),
+    [("5", ["--jobs", "1"], 1), ("1", ["--jobs", "2"], 2), ("1", [], 1)],
+)
+def test_as_many_workers_run_as_jobs_are_allowed(
+    tool: Tool, large: Path, jobs_setting: str, args: list[str], workers: int
+) -> None:
+    caller = Tool({**tool.environ, "TOOL_JOBS": jobs_setting}, tool.cwd)
+    process = caller.start("process", "--input", large, "--output", "out.json", *args)
+    with workers_stopped(process) as first:
+        found = set(first)
+        if workers == 2:
+            wait_until(lambda: len(children_of(process.pid)) == workers)
+        found.update(children_of(process.pid))
+
+    assert len(found) == workers
+    assert json.loads(process.communicate()[0])["ok"]
 
 
 def test_the_response_has_the_first_of_many_columns_and_the_output_has_all(tool: Tool) -> None:
