@@ -21,7 +21,10 @@ outputs = ["report.txt"]
 
 @pytest.fixture
 def totals(tool: Tool) -> Path:
-    """Return a workspace with the targets of `demo`, made of shell scripts: these take 2 ms, Python takes 50."""
+    """Create a workspace with the targets of `demo`, but as shell scripts.
+
+    Starting a shell takes 2 ms. Starting Python takes 50.
+    """
     (tool.cwd / "data").mkdir()
     (tool.cwd / "data" / "sales.csv").write_text("region,units\neast,1\nwest,2\n")
     (tool.cwd / "tool.toml").write_text(_TOTALS_AND_REPORT)
@@ -30,6 +33,6 @@ def totals(tool: Tool) -> Path:
 
 @pytest.fixture
 def demo(tool: Tool) -> Path:
-    """What `tool init` makes."""
+    """Create the workspace of `tool init`."""
     assert tool("init").status == 0
     return tool.cwd

@@ -1,4 +1,7 @@
-"""What tests of this part wait for, and which processes they look at: those they know by pid, nobody else's."""
+"""Help the tests of this part: wait for events, look at processes, and declare targets.
+
+Only processes whose pid is known are looked at, because others may belong to other tests.
+"""
 
 import json
 import os
@@ -14,33 +17,42 @@ from sampletool.kit.safety.processes import members_of_group
 from sampletool.kit.testing.tool import Process, Ran, Tool
 
 T = TypeVar("T")
+
 PATIENCE_SECONDS = 40.0
-"""For a machine that has much else to do."""
+"""How long to wait for an event, on a machine that has much else to do."""
+
 TIMES = (0.5, 2, 8, 32)
-"""For --timeout, one after the other until a call has come as far as a test needs it: half a second is no time on a
-slow machine, and enough on a fast one."""
+"""Values for --timeout, to be tried until a command comes as far as a test needs.
+
+Half a second is enough on a fast machine, but not on a slow one.
+"""
 
 
 def wait_until(look: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
-    """Look again until there is something; what there is."""
+    """Call `look` until it returns something, and return that."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
-        assert time.monotonic() < deadline, "it never came"
+        assert time.monotonic() < deadline, "nothing was found in time"
         time.sleep(0.005)
     return found
 
 
 def pids_in(path: Path) -> list[int]:
-    """The numbers that processes have written, each with the end of its line."""
-    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    """Return the pids that processes have written to a file, each on a line of its own."""
+    if not path.exists():
+        return []
+    lines = path.read_text().splitlines(keepends=True)
+    # The last line may be written at this moment.
     return [int(line) for line in lines if line.endswith("\n")]
 
 
 def pid_in(path: Path) -> int:
+    """Wait for the first pid in a file, and return it."""
     return wait_until(lambda: pids_in(path))[0]
 
 
 def children_of(pid: int) -> list[int]:
+    """Return the pids of the children of a process. It may have exited."""
     try:
         return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except (FileNotFoundError, ProcessLookupError):
@@ -48,31 +60,40 @@ def children_of(pid: int) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Neither gone nor a zombie that nobody has reaped yet."""
+    """Return whether a process runs. A zombie does not."""
     return state_of(pid) not in ("", "Z")
 
 
 def state_of(pid: int) -> str:
-    """Return the letter that the kernel has for the state of the process: T if it is stopped; none if it is gone."""
+    """Return the state of a process, such as T if it is stopped, or "" if it has exited."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return ""
 
 
+def wait_for_pids(path: Path, count: int) -> None:
+    """Wait until at least this many processes have written their pids."""
+    wait_until(lambda: len(pids_in(path)) >= count)
+
+
 def are_gone(pids: list[int]) -> bool:
-    """They, and all of their groups; a moment is allowed, for the end may be under way."""
-    wait_until(lambda: not any(is_alive(pid) or members_of_group(pid) for pid in pids), PATIENCE_SECONDS / 2)
+    """Wait until these processes and their groups have exited, and return True."""
+    wait_until(
+        lambda: not any(is_alive(pid) or members_of_group(pid) for pid in pids),
+        PATIENCE_SECONDS / 2,
+    )
     return True
 
 
 def at_work(name: str = "") -> str:
-    """For a shell script: says that it works, by the pid of its group, until a file `go` comes."""
-    return f'echo $$ >> "$TOOL_WORKSPACE/pids"; until test -e "$TOOL_WORKSPACE/go{name}"; do sleep 0.02; done'
+    """Return shell commands that write the pid of the shell, and wait for a file `go`."""
+    wait = f'until test -e "$TOOL_WORKSPACE/go{name}"; do sleep 0.02; done'
+    return f'echo $$ >> "$TOOL_WORKSPACE/pids"; {wait}'
 
 
 def together(count: int) -> str:
-    """For a shell script: goes on when so many have come to this line."""
+    """Return shell commands that wait until this many shells have come to them."""
     return (
         'touch "$TOOL_WORKSPACE/at-$$"; '
         f'until test $(ls "$TOOL_WORKSPACE" | grep -c ^at-) -ge {count}; do sleep 0.02; done'
@@ -86,20 +107,20 @@ def kill_all(pids: list[int]) -> None:
 
 
 def out_of_time(tool: Tool, *call: str) -> Ran:
-    """Run the call until a --timeout ends it while a command is `at_work`, with more time each time."""
+    """Run a command until a --timeout ends it while a job of it is `at_work`."""
     for seconds in TIMES:
         ran = tool(*call, "--timeout", f"{seconds}s")
         if pids_in(tool.cwd / "pids"):
             return ran
-    raise AssertionError("no command of it came to its work")
+    raise AssertionError("no job has come to its work")
 
 
 UNTIL_GO = 'touch started; until test -e "$TOOL_WORKSPACE/go"; do sleep 0.02; done'
-"""For a shell script: says that it has started, and waits until a file `go` comes."""
+"""Shell commands that create a file `started`, and wait for a file `go`."""
 
 
 def start(tool: Tool, *args: str, name: str = "a") -> Process:
-    """A call in which the target of this name has just made a file `started`."""
+    """Start a command, and wait until the target of this name has created a file `started`."""
     process = tool.start(*args)
     wait_until(lambda: list(tool.cwd.glob(f".tool/tmp/*/*/{name}/started")))
     return process
@@ -125,11 +146,13 @@ def reason(ran: Ran, name: str) -> str:
 
 
 def read_lines(process: Process, count: int) -> list[Any]:
-    """The first lines of JSON that it prints."""
+    """Return the first lines that a process prints. Each is JSON."""
     assert process.stdout is not None
     content, deadline = b"", time.monotonic() + PATIENCE_SECONDS
     while content.count(b"\n") < count:
-        readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+        readable, _, _ = select.select(
+            [process.stdout], [], [], max(0.0, deadline - time.monotonic())
+        )
         assert readable, f"only this came: {content!r}"
         content += os.read(process.stdout.fileno(), 65536)
     return [json.loads(line) for line in content.splitlines()[:count]]

@@ -10,7 +10,9 @@ from sampletool.sample.trees import settle
 
 
 @pytest.mark.parametrize("bit", [0o100, 0o010, 0o001], ids=oct)
-def test_each_bit_that_lets_somebody_execute_a_file_counts_into_its_digest(tmp_path: Path, bit: int) -> None:
+def test_each_bit_that_lets_somebody_execute_a_file_counts_into_its_digest(
+    tmp_path: Path, bit: int
+) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x")
     path.chmod(0o600)
@@ -21,8 +23,12 @@ def test_each_bit_that_lets_somebody_execute_a_file_counts_into_its_digest(tmp_p
     assert digest(path, lambda: None) == f"{plain}x"
 
 
-@pytest.mark.parametrize(("mode", "kept"), [(0o777, 0o555), (0o666, 0o444), (0o000, 0o400), (0o222, 0o400)], ids=oct)
-def test_an_output_keeps_who_may_read_and_execute_it_and_nobody_may_write(tmp_path: Path, mode: int, kept: int) -> None:
+@pytest.mark.parametrize(
+    ("mode", "kept"), [(0o777, 0o555), (0o666, 0o444), (0o000, 0o400), (0o222, 0o400)], ids=oct
+)
+def test_an_output_keeps_who_may_read_and_execute_it_and_nobody_may_write(
+    tmp_path: Path, mode: int, kept: int
+) -> None:
     (tmp_path / "made").touch()
     (tmp_path / "made").chmod(mode)
 

@@ -8,8 +8,13 @@ from sampletool.kit.testing.tool import Tool
 
 
 @pytest.mark.parametrize(("command", "names"), [("build", "report\nraw\n"), ("test", "fits\n")])
-def test_what_the_workspace_declares_is_offered(tool: Tool, workspace: Path, command: str, names: str) -> None:
-    jobs = "".join(f'[{kind}]\nrun = ["true"]\noutputs = ["{kind}"]\n' for kind in ("target.report", "target.raw"))
+def test_what_the_workspace_declares_is_offered(
+    tool: Tool, workspace: Path, command: str, names: str
+) -> None:
+    jobs = "".join(
+        f'[{kind}]\nrun = ["true"]\noutputs = ["{kind}"]\n'
+        for kind in ("target.report", "target.raw")
+    )
     (workspace / "tool.toml").write_text(f'{jobs}[check.fits]\nrun = ["true"]\n')
 
     ran = tool(_TOOL_COMPLETE="complete_bash", COMP_WORDS=f"tool {command} ", COMP_CWORD="2")

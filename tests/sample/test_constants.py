@@ -6,35 +6,78 @@ from sampletool.kit.testing.constants import Constant, Limit, differences, optio
 
 CONSTANTS = (
     Constant("csv_file.MAX_COLUMNS", 1000, "more: a file of the wrong kind fills the memory"),
-    Constant("csv_file.PART_BYTES", 16_777_216, "another: results differ; less: a fork costs more than its part"),
-    Constant("csv_file._BLOCK_BYTES", 262_144, "more: memory of each worker; less: batches cost more than rows"),
+    Constant(
+        "csv_file.PART_BYTES",
+        16_777_216,
+        "another: results differ; less: a fork costs more than its part",
+    ),
+    Constant(
+        "csv_file._BLOCK_BYTES",
+        262_144,
+        "more: memory of each worker; less: batches cost more than rows",
+    ),
     Constant("csv_file._MAX_BLOCKS_OF_ROW", 8, "more: a quote that never ends fills the memory"),
-    Constant("profile._MAX_DISTINCT", 10_000, "more: a column of ids fills the memory; less: counts are unknown"),
+    Constant(
+        "profile._MAX_DISTINCT",
+        10_000,
+        "more: a column of ids fills the memory; less: counts are unknown",
+    ),
     Constant("profile._MAX_DISTINCT_OF_ALL_COLUMNS", 80_000, "more: wide files fill the memory"),
     Constant("profile._MAX_FREQUENT", 5, "more: results are too long to read"),
     Constant("profile._MAX_INTEGER", 2**53 - 1, "more: readers of the JSON see another number"),
     Constant("profile._MAX_NUMBER", 1e200, "more: a sum is infinite"),
-    Constant("profile._MAX_VALUE_CHARACTERS", 200, "more: long cells fill the memory; less: results say little"),
-    Constant("output._MAX_RESULT_BYTES", 67_108_864, "more: a large file at the path fills the memory"),
-    Constant("output._LITTER_SECONDS", 3_600.0, "less: the file of a living writer is removed; more: litter stays"),
+    Constant(
+        "profile._MAX_VALUE_CHARACTERS",
+        200,
+        "more: long cells fill the memory; less: results say little",
+    ),
+    Constant(
+        "output._MAX_RESULT_BYTES", 67_108_864, "more: a large file at the path fills the memory"
+    ),
+    Constant(
+        "output._LITTER_SECONDS",
+        3_600.0,
+        "less: the file of a living writer is removed; more: litter stays",
+    ),
     Constant(
         "journal._APPEND_FLAGS",
         os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
-        "without O_APPEND: the journal is overwritten; without O_NOFOLLOW: a planted link is written through",
+        (
+            "without O_APPEND: the journal is overwritten; without O_NOFOLLOW: a planted link is "
+            "written through"
+        ),
     ),
-    Constant("digests._BLOCK_BYTES", 1_048_576, "less: more system calls; more: Ctrl-C is noticed late"),
+    Constant(
+        "digests._BLOCK_BYTES", 1_048_576, "less: more system calls; more: Ctrl-C is noticed late"
+    ),
     Constant("digests._MAX_CACHE_BYTES", 268_435_456, "more: a planted file fills the memory"),
-    Constant("digests._SETTLED_SECONDS", 2.0, "less: two changes in one tick of a clock are one; FAT has ticks of 2 s"),
+    Constant(
+        "digests._SETTLED_SECONDS",
+        2.0,
+        "less: two changes in one tick of a clock are one; FAT has ticks of 2 s",
+    ),
     Constant(
         "publish._DIRECTORY_FLAGS",
         os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
         "without O_NOFOLLOW: a planted link is written through",
     ),
     Constant("trees._MAX_DEPTH", 100, "more: recursion may end the call"),
-    Constant("journal._MAX_JOURNAL_BYTES", 1_073_741_824, "less: a large workspace cannot be read; more: memory"),
-    Constant("publish._KEPT_SECONDS", 3_600, "less: a reader without a lock loses its files; more: the disk fills"),
+    Constant(
+        "journal._MAX_JOURNAL_BYTES",
+        1_073_741_824,
+        "less: a large workspace cannot be read; more: memory",
+    ),
+    Constant(
+        "publish._KEPT_SECONDS",
+        3_600,
+        "less: a reader without a lock loses its files; more: the disk fills",
+    ),
     Constant("build_lock._FILES_OF_JOB", 3, "less: a log cannot be opened, which ends the run"),
-    Constant("build_lock._RESERVED_FILES", 40, "less: an input cannot be opened, which ends the run; more: fewer jobs"),
+    Constant(
+        "build_lock._RESERVED_FILES",
+        40,
+        "less: an input cannot be opened, which ends the run; more: fewer jobs",
+    ),
     Constant("job_result._SHOWN_LINES", 10, "more: a failure hides the others"),
 )
 

@@ -113,7 +113,9 @@ def test_a_file_with_a_quote_is_one_part(files: Files, monkeypatch: pytest.Monke
     assert quoted == [Part(0, len(rows) + 6)]
 
 
-def test_parts_without_a_line_end_between_them_stay_together(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_without_a_line_end_between_them_stay_together(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "PART_BYTES", 10)
     file = files.create(b"a,b\n1," + b"2" * 50)
 
@@ -151,7 +153,9 @@ def test_a_survey_shows_progress_after_each_block(files: Files) -> None:
     ],
     ids=["short", "long", "byte", "late", "end", "first", "quote", "open", "cell"],
 )
-def test_the_first_bad_row_is_named_by_its_line(files: Files, rows: bytes, line: int, reason: str) -> None:
+def test_the_first_bad_row_is_named_by_its_line(
+    files: Files, rows: bytes, line: int, reason: str
+) -> None:
     file = files.create(b"a,b\n" + rows)
 
     with pytest.raises(BadRow) as caught:
@@ -245,3 +249,11 @@ def test_a_file_that_was_changed_is_noticed(files: Files, change: str) -> None:
 
     with pytest.raises(InputChanged):
         file.check_unchanged()
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n", b"\r\n"])
+def test_a_file_without_a_header_is_refused(files: Files, content: bytes) -> None:
+    with pytest.raises(BadRow, match="must be a header") as caught:
+        read_header(files.create(content))
+
+    assert caught.value.line == 1

@@ -129,7 +129,9 @@ def test_without_a_boot_id_nothing_is_remembered(file: Path) -> None:
     assert not file.with_name("digests.json").exists()
 
 
-@pytest.mark.parametrize("content", ["", "[]", "null", '{"boot_id": "boot-1"}', '{"boot_id": "boot-1", "files": [1]}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "null", '{"boot_id": "boot-1"}', '{"boot_id": "boot-1", "files": [1]}']
+)
 def test_a_cache_that_cannot_be_used_is_ignored(file: Path, content: str) -> None:
     file.with_name("digests.json").write_text(content)
 
@@ -156,3 +158,26 @@ def test_a_cache_that_cannot_be_written_is_no_failure(file: Path) -> None:
 
 def test_a_missing_file_has_no_digest(tmp_path: Path) -> None:
     assert cache_of(tmp_path / "missing").digest(tmp_path / "missing") == ""
+
+
+def test_a_file_with_an_old_time_that_was_changed_a_moment_ago_is_read_again(
+    file: Path, reads: Reads
+) -> None:
+    """A program that unpacks an archive can give a new file an old time of change."""
+    os.utime(file, ns=(0, 0))
+    remember(file, later_seconds=1.0)
+
+    cache_of(file).digest(file)
+
+    assert len(reads.names) == 2
+
+
+def test_files_that_were_not_asked_for_again_stay_in_the_cache(file: Path, reads: Reads) -> None:
+    remember(file)
+    other = file.with_name("other.csv")
+    other.write_text("other")
+    remember(other)
+
+    cache_of(file).digest(file)
+
+    assert reads.names == [str(file), str(other)]

@@ -58,19 +58,34 @@ def test_anything_else_is_refused_before_the_work(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"notes of mine\n", b'{"about":1,\n', b'{"about":{"identity":{"inputs":["abc"]}},\n']
+    ("content", "description"),
+    [
+        (b"", "this command did not create it"),
+        (b"notes of mine\n", "this command did not create it"),
+        (b'{"about":1,\n', "it was changed after this command created it"),
+        (
+            b'{"about":{"identity":{"inputs":["abc"]}},\n',
+            "it was changed after this command created it",
+        ),
+    ],
 )
-def test_a_file_that_we_did_not_write_is_refused(path: Path, content: bytes) -> None:
+def test_a_file_that_we_did_not_write_is_refused(
+    path: Path, content: bytes, description: str
+) -> None:
     path.write_bytes(content)
 
-    with pytest.raises(OutputExists):
+    with pytest.raises(OutputExists, match=description):
         look_for(path)
 
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("damage", [lambda text: text[:-10], lambda text: text.replace(b'"b":2', b'"b":3')])
-def test_a_result_that_was_cut_or_edited_is_not_taken_for_the_result(path: Path, damage: Any) -> None:
+@pytest.mark.parametrize(
+    "damage", [lambda text: text[:-10], lambda text: text.replace(b'"b":2', b'"b":3')]
+)
+def test_a_result_that_was_cut_or_edited_is_not_taken_for_the_result(
+    path: Path, damage: Any
+) -> None:
     put(path)
     path.write_bytes(damage(path.read_bytes()))
 
@@ -178,7 +193,8 @@ def test_litter_of_the_killed_is_removed_and_the_file_of_a_living_writer_is_not(
     old, new = (path.with_name(f".{path.name}.{pid}-0123abcd.tmp") for pid in (1, 2))
     old.write_text("half")
     new.write_text("half")
-    os.utime(old, (time.time() - 7200,) * 2)
+    two_hours_ago = time.time() - 7200
+    os.utime(old, (two_hours_ago, two_hours_ago))
 
     put(path)
 

@@ -26,7 +26,9 @@ def test_a_version_that_is_no_longer_linked_is_kept_for_an_hour(
     version = tmp_path / ".tool" / "out" / "t-old"
     version.mkdir()
     unlinked_at = version.stat().st_ctime
-    monkeypatch.setattr(publish, "time", SimpleNamespace(time=lambda: unlinked_at + unlinked_seconds))
+    monkeypatch.setattr(
+        publish, "time", SimpleNamespace(time=lambda: unlinked_at + unlinked_seconds)
+    )
 
     outputs.remove_old_versions()
 

@@ -48,7 +48,9 @@ def description_of(cells: Sequence[str], batch_size: int = 1000) -> dict[str, An
     ],
 )
 @pytest.mark.parametrize("batch_size", [1, 100])
-def test_the_type_is_the_narrowest_that_all_values_have(values: list[str], expected: str, batch_size: int) -> None:
+def test_the_type_is_the_narrowest_that_all_values_have(
+    values: list[str], expected: str, batch_size: int
+) -> None:
     assert description_of(values, batch_size)["type"] == expected
 
 
@@ -156,3 +158,13 @@ def test_what_is_kept_is_bounded() -> None:
 
     assert max(kept) == 10_000
     assert kept[-1] == 0
+
+
+@pytest.mark.parametrize("cells", [["b", "a", "c"], ["c", "a", "b"], ["b", "c", "a"]])
+@pytest.mark.parametrize("batch_size", [1, 2, 3])
+def test_the_range_does_not_depend_on_the_order(cells: list[str], batch_size: int) -> None:
+    texts = description_of(cells, batch_size)
+    numbers = description_of([str(ord(cell)) for cell in cells], batch_size)
+
+    assert (texts["min"], texts["max"]) == ("a", "c")
+    assert (numbers["min"], numbers["max"]) == (ord("a"), ord("c"))

@@ -23,13 +23,13 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def made(root: Path) -> Path:
-    """What a command has worked in."""
+    """Return the directory that a command has written its outputs to."""
     (root / "made").mkdir()
     return root / "made"
 
 
 def publish(root: Path, turn: int = 1, **contents: str) -> Outputs:
-    """Made by another command each turn."""
+    """Publish these contents. Each turn, they are written by another command."""
     made = Path(tempfile.mkdtemp(dir=root)) / "t"
     made.mkdir()
     for name, text in contents.items():
@@ -40,7 +40,7 @@ def publish(root: Path, turn: int = 1, **contents: str) -> Outputs:
 
 
 def keep(root: Path, *wanted: str) -> Path:
-    """Publish these outputs of a directory; where they are then."""
+    """Publish these outputs of a directory, and return where they are then."""
     store = Outputs(root)
     store.publish("t", BuildRecord(["make"], [*wanted], {}, {}), root / "made")
     return store.version_directory("t")
@@ -84,7 +84,9 @@ def test_a_reader_who_resolves_once_sees_one_version_whole(root: Path) -> None:
     assert torn == []
 
 
-@pytest.mark.parametrize("harm", ["edited", "truncated", "removed", "link removed", "link moved", "version removed"])
+@pytest.mark.parametrize(
+    "harm", ["edited", "truncated", "removed", "link removed", "link moved", "version removed"]
+)
 def test_harm_done_by_hand_is_noticed_and_named(root: Path, harm: str) -> None:
     store = publish(root, 1, x="one")
     file, link = store.version_directory("t") / "x", root / "out" / "t"
@@ -109,7 +111,9 @@ def test_harm_done_by_hand_is_noticed_and_named(root: Path, harm: str) -> None:
     assert ("x" in damage) != harm.startswith("link")
 
 
-def test_outputs_are_read_only_so_that_an_editor_does_not_change_the_store_by_accident(root: Path) -> None:
+def test_outputs_are_read_only_so_that_an_editor_does_not_change_the_store_by_accident(
+    root: Path,
+) -> None:
     publish(root, 1, x="one")
 
     assert (root / "out" / "t" / "x").stat().st_mode & 0o222 == 0
@@ -136,7 +140,9 @@ def test_the_journal_does_not_grow_for_ever(root: Path) -> None:
     assert Outputs(root).damage("t") is None
 
 
-def test_old_versions_go_after_an_hour_and_the_current_one_stays(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_versions_go_after_an_hour_and_the_current_one_stays(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from sampletool.sample import publish as module
 
     old = publish(root, 1, x="one").records["t"].version
@@ -172,7 +178,9 @@ def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: 
     assert Outputs(root).damage("t") is None
 
 
-def test_what_cannot_be_recorded_is_not_linked_and_hides_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_recorded_is_not_linked_and_hides_nothing(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     publish(root, 1, x="one")
     linked = os.readlink(root / "out" / "t")
 
@@ -210,7 +218,9 @@ def publish_killed_at(monkeypatch: pytest.MonkeyPatch, call: str, root: Path) ->
         publish(root, 2, x="two")
 
 
-def test_the_journal_is_flushed_once_at_the_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_journal_is_flushed_once_at_the_end(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flushed: list[str] = []
     fsync = os.fsync
 
@@ -222,7 +232,10 @@ def test_the_journal_is_flushed_once_at_the_end(root: Path, monkeypatch: pytest.
 
     publish(root, 1, x="one")
 
-    assert [path.removeprefix(str(root))[:20] for path in flushed] == ["/.tool/.built.jsonl.", "/.tool"]
+    assert [path.removeprefix(str(root))[:20] for path in flushed] == [
+        "/.tool/.built.jsonl.",
+        "/.tool",
+    ]
 
 
 def test_a_call_that_is_killed_while_it_links_leaves_nothing_beside_the_outputs(
@@ -296,13 +309,21 @@ def test_only_the_declared_outputs_are_kept(root: Path, made: Path) -> None:
 
     kept = keep(root, "x", "d", "e/z")
 
-    assert sorted(str(path.relative_to(kept)) for path in kept.rglob("*")) == ["d", "d/y", "e", "e/z", "x"]
+    assert sorted(str(path.relative_to(kept)) for path in kept.rglob("*")) == [
+        "d",
+        "d/y",
+        "e",
+        "e/z",
+        "x",
+    ]
     assert (kept / "d" / "y").read_text() == "d/y"
     assert Outputs(root).damage("t") is None
 
 
 @pytest.mark.parametrize("kind", ["missing", "link", "pipe", "link inside"])
-def test_an_output_that_is_no_file_is_named(tmp_path: Path, root: Path, made: Path, kind: str) -> None:
+def test_an_output_that_is_no_file_is_named(
+    tmp_path: Path, root: Path, made: Path, kind: str
+) -> None:
     write(made, "left/over")
     write(tmp_path, "elsewhere")
     if kind == "link":
@@ -319,7 +340,9 @@ def test_an_output_that_is_no_file_is_named(tmp_path: Path, root: Path, made: Pa
     assert "'x" in str(refused.value)
 
 
-def test_what_was_made_read_only_is_removed_and_what_links_lead_to_stays(tmp_path: Path, made: Path) -> None:
+def test_what_was_made_read_only_is_removed_and_what_links_lead_to_stays(
+    tmp_path: Path, made: Path
+) -> None:
     write(tmp_path, "elsewhere/file")
     write(made, "d/x")
     (made / "link").symlink_to(tmp_path / "elsewhere")

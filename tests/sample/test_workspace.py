@@ -91,7 +91,11 @@ def test_all_that_is_wrong_is_reported_at_once() -> None:
 
 def test_every_problem_is_one_of_a_list_with_the_line_of_its_table(workspace: Path) -> None:
     with pytest.raises(InvalidWorkspace) as caught:
-        read("# first\n" + _GOOD.replace('[target.b]\nrun = ["true"]', '[ target . "b" ]') + "[check.d]\n[chekc.e]\n")
+        read(
+            "# first\n"
+            + _GOOD.replace('[target.b]\nrun = ["true"]', '[ target . "b" ]')
+            + "[check.d]\n[chekc.e]\n"
+        )
 
     missing = "run is missing: the command as a list, such as ['python3', 'make.py']"
     unknown = "line 13, chekc: it is not known here (Did you mean 'check'?)"
@@ -107,10 +111,16 @@ def test_every_problem_is_one_of_a_list_with_the_line_of_its_table(workspace: Pa
 
 
 @pytest.mark.parametrize(
-    ("needs", "ring"), [({"a": "a"}, "a -> a"), ({"a": "b", "b": "c", "c": "a"}, "a -> b -> c -> a")]
+    ("needs", "ring"),
+    [({"a": "a"}, "a -> a"), ({"a": "b", "b": "c", "c": "a"}, "a -> b -> c -> a")],
 )
-def test_targets_that_need_each_other_are_reported_as_a_ring(needs: dict[str, str], ring: str) -> None:
-    text = "".join(f'[target.{n}]\nrun = ["true"]\noutputs = ["x"]\nneeds = ["{need}"]\n' for n, need in needs.items())
+def test_targets_that_need_each_other_are_reported_as_a_ring(
+    needs: dict[str, str], ring: str
+) -> None:
+    text = "".join(
+        f'[target.{n}]\nrun = ["true"]\noutputs = ["x"]\nneeds = ["{need}"]\n'
+        for n, need in needs.items()
+    )
 
     assert mistakes(text) == [f"target.a: these targets need each other: {ring}"]
 
@@ -122,7 +132,10 @@ def test_a_misspelt_need_has_a_hint() -> None:
 
 
 def test_a_long_chain_of_needs_is_as_good_as_a_short_one() -> None:
-    links = [f'[target.t{n}]\nrun = ["true"]\noutputs = ["x"]\nneeds = ["t{n + 1}"]\n' for n in range(2000)]
+    links = [
+        f'[target.t{n}]\nrun = ["true"]\noutputs = ["x"]\nneeds = ["t{n + 1}"]\n'
+        for n in range(2000)
+    ]
     end = '[target.t2000]\nrun = ["true"]\noutputs = ["x"]\n'
 
     jobs = read("".join(links) + end)
@@ -139,7 +152,9 @@ def test_names_that_are_not_there_are_reported_with_hints() -> None:
     assert caught.value.context["names"] == ["bb", "zzz"]
 
 
-def target(name: str = '"j"', *, run: str = "'true'", inputs: str = "", outputs: str = "'x'") -> str:
+def target(
+    name: str = '"j"', *, run: str = "'true'", inputs: str = "", outputs: str = "'x'"
+) -> str:
     return f"[target.{name}]\nrun = [{run}]\ninputs = [{inputs}]\noutputs = [{outputs}]\n"
 
 
@@ -153,12 +168,30 @@ def target(name: str = '"j"', *, run: str = "'true'", inputs: str = "", outputs:
         (target(inputs="'../x'"), "inputs: '../x' is not inside"),
         (target(outputs="'a/../../x'"), "outputs: 'a/../../x' is not inside"),
         (target(outputs="'/x'"), "outputs: '/x' is not inside"),
-        (target(outputs="'out/x'"), "outputs: 'out/x' is in 'out', which belongs to the tool: outputs are put there"),
-        (target(outputs="'a/../out'"), "outputs: 'a/../out' is in 'out', which belongs to the tool"),
-        (target(inputs="'out/b/x'"), "inputs: 'out/b/x' is in 'out', which belongs to the tool: name the target in"),
-        (target(inputs="'./.tool/x'"), "inputs: './.tool/x' is in '.tool', which belongs to the tool"),
-        (target(inputs="'./a.txt'"), "inputs: './a.txt' has an empty, '.' or '..' part: write 'a.txt'"),
-        (target(inputs="'d/../a//b'"), "inputs: 'd/../a//b' has an empty, '.' or '..' part: write 'a/b'"),
+        (
+            target(outputs="'out/x'"),
+            "outputs: 'out/x' is in 'out', which belongs to the tool: outputs are put there",
+        ),
+        (
+            target(outputs="'a/../out'"),
+            "outputs: 'a/../out' is in 'out', which belongs to the tool",
+        ),
+        (
+            target(inputs="'out/b/x'"),
+            "inputs: 'out/b/x' is in 'out', which belongs to the tool: name the target in",
+        ),
+        (
+            target(inputs="'./.tool/x'"),
+            "inputs: './.tool/x' is in '.tool', which belongs to the tool",
+        ),
+        (
+            target(inputs="'./a.txt'"),
+            "inputs: './a.txt' has an empty, '.' or '..' part: write 'a.txt'",
+        ),
+        (
+            target(inputs="'d/../a//b'"),
+            "inputs: 'd/../a//b' has an empty, '.' or '..' part: write 'a/b'",
+        ),
         (target(inputs="'src/'"), "inputs: 'src/' has an empty, '.' or '..' part: write 'src/**'"),
         (target(outputs="'d/'"), "outputs: 'd/' has an empty, '.' or '..' part: write 'd'"),
         (target(inputs="'.'"), "inputs: '.' is not inside the workspace"),
@@ -173,7 +206,9 @@ def test_what_would_reach_outside_is_refused(wrong: str, said: str) -> None:
 
 
 def test_nothing_is_wrong_with_what_stays_inside() -> None:
-    assert read(target(inputs="'*.txt', 'd/x'", outputs="'x', 'd/x', 'd.x'")).targets["j"].inputs == ("*.txt", "d/x")
+    assert read(target(inputs="'*.txt', 'd/x'", outputs="'x', 'd/x', 'd.x'")).targets[
+        "j"
+    ].inputs == ("*.txt", "d/x")
 
 
 def make(*names: str) -> None:
@@ -212,5 +247,58 @@ def test_a_pattern_means_the_same_on_every_python_and_a_file_of_that_name_goes_f
 def test_a_directory_as_an_input_has_advice_how_to_write_it(workspace: Path) -> None:
     make("src/a")
 
-    with pytest.raises(ValueError, match=re.escape("the input 'src' is a directory: write 'src/**'")):
+    with pytest.raises(
+        ValueError, match=re.escape("the input 'src' is a directory: write 'src/**'")
+    ):
         Job("j", inputs=("src",)).find_inputs(workspace)
+
+
+def test_a_name_that_is_like_no_other_has_all_names_as_its_hint() -> None:
+    jobs = read(_GOOD)
+
+    with pytest.raises(TargetNotFound) as unlike:
+        choose("target", ["zzz"], jobs.targets)
+    with pytest.raises(TargetNotFound) as none_declared:
+        choose("check", ["zzz"], {})
+    with pytest.raises(TargetNotFound) as alike:
+        choose("target", ["zzz", "aa"], jobs.targets)
+
+    assert unlike.value.suggestion == "The targets are a, b."
+    assert none_declared.value.suggestion == "There are no checks."
+    assert alike.value.suggestion == "Did you mean 'a'?"
+
+
+def test_names_are_chosen_once_each_in_their_order() -> None:
+    jobs = read(_GOOD)
+
+    assert choose("target", ["b", "a", "b"], jobs.targets) == ["b", "a"]
+
+
+def test_a_misspelt_table_of_settings_has_a_hint() -> None:
+    assert mistakes("[setting]\njobs = 1\n") == [
+        "setting: it is not known here (Did you mean 'settings'?)"
+    ]
+
+
+def test_tables_of_other_programs_are_ignored() -> None:
+    declared = read("[project]\nname = 'x'\n[settings]\njobs = 1\n" + _GOOD)
+
+    assert list(declared.targets) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[target]\na = 5\n", "target.a: it is not a table"),
+        ("check = 5\n", "check: it is not a table"),
+        (target(run="1"), "target.j: run has to be a list of texts"),
+        (target(run="''"), "target.j: run has to be a list of texts"),
+        (target(outputs="'x', 'y', 'x'"), "target.j: outputs: 'x' is declared 2 times"),
+        (
+            target(outputs="'a/b/c', 'a'"),
+            "target.j: outputs: 'a/b/c' is inside 'a', which is an output too",
+        ),
+    ],
+)
+def test_each_kind_of_mistake_is_reported_once(text: str, problem: str) -> None:
+    assert mistakes(text) == [problem]

@@ -214,5 +214,6 @@ def command(
         path = output_path(context, output, dry_run=dry_run)
         if path.exists() and os.path.samestat(path.stat(), file.found):
             raise UnsafePath(str(path), "it is the input")
-        jobs = jobs or context.jobs()
+        if jobs is None:
+            jobs = context.jobs()
         return process(context, file, path, jobs, overwrite=overwrite, dry_run=dry_run)

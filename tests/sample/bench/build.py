@@ -1,4 +1,8 @@
-"""`tool build` beside other builders: nothing to do for 1,000 targets, and running 1,000 trivial ones."""
+"""Compare `tool build` with other builders: nothing to do for 1,000 targets, and building them.
+
+Everything is measured in one run, as whole commands. The other builders are installed into a
+temporary environment.
+"""
 
 import os
 import shutil
@@ -7,154 +11,232 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-PLAIN = """
+TARGETS = 1000
+DVC_TARGETS = 300
+"""dvc takes many times as long as the others."""
+
+ROUNDS = 7
+MAX_SHARE_OF_DOIT = 0.8
+
+_SETTLED_SECONDS = 2.5
+"""The tool reads a file again if it was changed within two seconds. So wait after building."""
+
+_PLAIN_LOOP = """
 import os, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 
-def one(number):
+def build(number):
     os.mkdir(str(number))
     subprocess.run(["touch", "x"], cwd=str(number), check=True)
 
 with ThreadPoolExecutor(int(sys.argv[2])) as pool:
-    list(pool.map(one, range(int(sys.argv[1]))))
+    list(pool.map(build, range(int(sys.argv[1]))))
 """
 """The same commands, each in a directory of its own, and nothing else."""
-TARGETS, DVC_TARGETS, ROUNDS = 1000, 300, 5
-_SETTLED_SECONDS = 2.5
-"""A file that was changed within two seconds is read again by ours, so nobody is measured right after building."""
+
+_DODO_FILE = f"""
+def task_t():
+    for n in range({TARGETS}):
+        yield {{
+            'name': str(n),
+            'actions': [f'touch t{{n}}'],
+            'targets': [f't{{n}}'],
+            'file_dep': ['dodo.py'],
+        }}
+"""
+
+_SNAKEFILE = f"""
+rule all:
+    input: [f't{{n}}' for n in range({TARGETS})]
+rule touch:
+    output: 't{{n,[0-9]+}}'
+    shell: 'touch {{output}}'
+"""
 
 
-def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="bench-build-") as scratch:
-        others = _install(Path(scratch, "venv"), "doit", "snakemake", "dvc", "ninja")
-        no_op(Path(scratch), others)
-        cold(Path(scratch))
+@dataclass(frozen=True)
+class Builder:
+    """A program that builds, in a directory with files for it."""
+
+    name: str
+    directory: Path
+    command: Sequence[str]
+    rounds: int = ROUNDS
 
 
-def no_op(scratch: Path, others: Path) -> None:
+def main() -> int:
+    """Run both comparisons. Return 1 if the tool is slower than it is meant to be."""
+    with tempfile.TemporaryDirectory(prefix="bench-build-") as name:
+        scratch = Path(name)
+        programs = install(scratch / "venv", "doit", "snakemake", "dvc", "ninja")
+        is_fast_enough = compare_with_nothing_to_do(scratch, programs)
+        for jobs in (1, 2):
+            compare_building(scratch, jobs)
+    return 0 if is_fast_enough else 1
+
+
+def compare_with_nothing_to_do(scratch: Path, programs: Path) -> bool:
+    """Return whether the tool takes at most 0.8 of the time of doit."""
+    environ = {**environ_of(scratch), "PATH": f"{programs}:{os.environ['PATH']}"}
+    builders = []
+    for builder in all_builders(scratch, programs, environ):
+        if shutil.which(builder.command[0], path=environ["PATH"]) is not None:
+            builders.append(builder)
+    for builder in builders:
+        run(builder.command, builder.directory, environ)
+    time.sleep(_SETTLED_SECONDS)
+    for builder in builders:
+        run(builder.command, builder.directory, environ)
+    medians = median_seconds(builders, environ)
     print(f"nothing to do for {TARGETS} targets, median of {ROUNDS}")
-    rows = {
-        "tool build": (_workspace(scratch / "ours"), [_tool(), "build", "-q"]),
-        "doit": (_doit(scratch / "doit"), [str(others / "doit"), "-v0"]),
-        "make": (_make(scratch / "make"), ["make", "-s"]),
-        "ninja": (_ninja(scratch / "ninja"), [str(others / "ninja"), "--quiet"]),
-        "snakemake": (_snakemake(scratch / "snakemake"), [str(others / "snakemake"), "-c2", "-q", "all"]),
-        f"dvc repro ({DVC_TARGETS})": (_dvc(scratch / "dvc", others), [str(others / "dvc"), "repro", "-q"]),
+    for name, median in medians.items():
+        share = medians["tool build"] / median
+        print(f"  {name:<18} {median * 1000:8.0f} ms, tool build takes {share:5.2f} of this")
+    share_of_doit = medians["tool build"] / medians["doit"]
+    is_fast_enough = share_of_doit <= MAX_SHARE_OF_DOIT
+    verdict = "ok  " if is_fast_enough else "MISS"
+    print(f"  {verdict} at most {MAX_SHARE_OF_DOIT} of the time of doit: {share_of_doit:.2f}")
+    print()
+    return is_fast_enough
+
+
+def median_seconds(builders: Sequence[Builder], environ: Mapping[str, str]) -> dict[str, float]:
+    """Run the builders in turns, and return how long each takes, by its name."""
+    # In turns, so that other work on this machine slows all of them down.
+    seconds: dict[str, list[float]] = {builder.name: [] for builder in builders}
+    for number in range(ROUNDS):
+        for builder in builders:
+            if number < builder.rounds:
+                seconds[builder.name].append(seconds_of(builder, environ))
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def all_builders(scratch: Path, programs: Path, environ: Mapping[str, str]) -> list[Builder]:
+    """Return the builders, each in a new directory in which nothing is built yet."""
+    tool_directory = workspace(scratch / "tool")
+    doit = create(scratch / "doit", {"dodo.py": _DODO_FILE})
+    snakemake = create(scratch / "snakemake", {"Snakefile": _SNAKEFILE})
+    make = create(scratch / "make", {"Makefile": makefile()})
+    ninja = create(scratch / "ninja", {"build.ninja": ninja_file()})
+    dvc = create(scratch / "dvc", {"dvc.yaml": dvc_file()})
+    run([str(programs / "dvc"), "init", "--no-scm", "-q"], dvc, environ)
+    dvc_command = [str(programs / "dvc"), "repro", "-q"]
+    snakemake_command = [str(programs / "snakemake"), "-c2", "-q", "all"]
+    return [
+        Builder("tool build", tool_directory, [tool(), "build", "-q"]),
+        Builder("doit", doit, [str(programs / "doit"), "-v0"]),
+        Builder("make", make, ["make", "-s"]),
+        Builder("ninja", ninja, [str(programs / "ninja"), "--quiet"]),
+        Builder("snakemake", snakemake, snakemake_command),
+        Builder(f"dvc repro ({DVC_TARGETS})", dvc, dvc_command, rounds=2),
+    ]
+
+
+def compare_building(scratch: Path, jobs: int) -> None:
+    """Print how long the tool takes, beside the shortest loops that run the same commands."""
+    script = "mkdir $0 && cd $0 && exec touch x"
+    xargs = f"seq {TARGETS} | xargs -P{jobs} -n1 sh -c '{script}'"
+    commands = {
+        "tool build": [tool(), "build", "-q", "-j", str(jobs)],
+        "Python, nothing else": [sys.executable, "-c", _PLAIN_LOOP, str(TARGETS), str(jobs)],
+        "xargs": ["sh", "-c", xargs],
     }
-    environ = {**_environ(scratch), "PATH": f"{others}:{os.environ['PATH']}"}
-    taken: dict[str, list[float]] = {}
-    for name, (directory, command) in rows.items():
-        if not shutil.which(command[0], path=environ["PATH"]):
-            continue
-        rounds = ROUNDS if "dvc" not in name else 2
-        _run(command, directory, environ)
-        time.sleep(_SETTLED_SECONDS)
-        _run(command, directory, environ)
-        taken[name] = [_time(lambda c=command, d=directory: _run(c, d, environ)) for _ in range(rounds)]  # type: ignore[misc]
-    ours = statistics.median(taken["tool build"])
-    for name, times in taken.items():
-        print(f"  {name:<18} {statistics.median(times) * 1000:8.0f} ms {statistics.median(times) / ours:7.2f} x ours")
+    environ = environ_of(scratch)
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(ROUNDS):
+        for name, command in commands.items():
+            directory = workspace(scratch / f"building-{jobs}-{number}-{name.split()[0]}")
+            seconds[name].append(seconds_of(Builder(name, directory, command), environ))
+
+    tool_median = statistics.median(seconds["tool build"])
+    print(f"building {TARGETS} trivial targets, {jobs} at the same time, median of {ROUNDS}")
+    for name, times in seconds.items():
+        median = statistics.median(times)
+        times_as_long = tool_median / median
+        print(
+            f"  {name:<22} {median * 1000:6.0f} ms, tool build takes {times_as_long:5.2f} of this"
+        )
     print()
 
 
-def cold(scratch: Path) -> None:
-    """Whole commands: one by one, and two at a time beside the leanest loop there is and beside the shell's own."""
-    environ = _environ(scratch)
-    print(f"building {TARGETS} trivial targets, median of {ROUNDS}")
-    for workers in (1, 2):
-        rows = {
-            "tool build": [_tool(), "build", "-q", "-j", str(workers)],
-            "Python, nothing else": [sys.executable, "-c", PLAIN, str(TARGETS), str(workers)],
-            "xargs": ["sh", "-c", f"seq {TARGETS} | xargs -P{workers} -n1 sh -c 'mkdir $0 && cd $0 && exec touch x'"],
-        }
-        taken: dict[str, list[float]] = {name: [] for name in rows}
-        for turn in range(ROUNDS):
-            for place, (name, command) in enumerate(rows.items()):
-                directory = _workspace(scratch / f"cold-{workers}-{turn}-{place}")
-                taken[name].append(_time(lambda c=command, d=directory: _run(c, d, environ)))  # type: ignore[misc]
-        ours = statistics.median(taken["tool build"])
-        for name, times in taken.items():
-            other = statistics.median(times)
-            print(f"    {name:<22} {other * 1000:6.0f} ms, ours takes {ours / other:5.2f} times as long")
-    print()
+# The files of the builders
 
 
-def _workspace(directory: Path) -> Path:
-    text = "".join(f'[target.t{n}]\nrun = ["touch", "x"]\noutputs = ["x"]\n' for n in range(TARGETS))
-    return _directory(directory, {"tool.toml": text})
+def workspace(directory: Path) -> Path:
+    """Create a workspace with many targets that need nothing."""
+    targets = []
+    for number in range(TARGETS):
+        targets.append(f'[target.t{number}]\nrun = ["touch", "x"]\noutputs = ["x"]\n')
+    return create(directory, {"tool.toml": "".join(targets)})
 
 
-def _doit(directory: Path) -> Path:
-    text = (
-        "def task_t():\n"
-        f"    for n in range({TARGETS}):\n"
-        "        yield {'name': str(n), 'actions': [f'touch t{n}'], 'targets': [f't{n}'], 'file_dep': ['dodo.py']}\n"
-    )
-    return _directory(directory, {"dodo.py": text})
+def makefile() -> str:
+    names = " ".join(f"t{number}" for number in range(TARGETS))
+    return f"all: {names}\nt%: Makefile\n\ttouch $@\n"
 
 
-def _make(directory: Path) -> Path:
-    names = " ".join(f"t{n}" for n in range(TARGETS))
-    return _directory(directory, {"Makefile": f"all: {names}\nt%: Makefile\n\ttouch $@\n"})
+def ninja_file() -> str:
+    targets = [f"build t{number}: touch build.ninja\n" for number in range(TARGETS)]
+    return f"rule touch\n  command = touch $out\n{''.join(targets)}"
 
 
-def _ninja(directory: Path) -> Path:
-    rules = "".join(f"build t{n}: touch build.ninja\n" for n in range(TARGETS))
-    return _directory(directory, {"build.ninja": f"rule touch\n  command = touch $out\n{rules}"})
+def dvc_file() -> str:
+    stages = []
+    for number in range(DVC_TARGETS):
+        stages.append(f"  t{number}:\n    cmd: touch t{number}\n    outs: [t{number}]\n")
+    return f"stages:\n{''.join(stages)}"
 
 
-def _snakemake(directory: Path) -> Path:
-    text = (
-        f"rule all:\n    input: [f't{{n}}' for n in range({TARGETS})]\n"
-        "rule touch:\n    output: 't{n,[0-9]+}'\n    shell: 'touch {output}'\n"
-    )
-    return _directory(directory, {"Snakefile": text})
-
-
-def _dvc(directory: Path, others: Path) -> Path:
-    stages = "".join(f"  t{n}:\n    cmd: touch t{n}\n    outs: [t{n}]\n" for n in range(DVC_TARGETS))
-    made = _directory(directory, {"dvc.yaml": f"stages:\n{stages}"})
-    _run([str(others / "dvc"), "init", "--no-scm", "-q"], made, _environ(directory))
-    return made
-
-
-def _directory(directory: Path, files: dict[str, str]) -> Path:
+def create(directory: Path, contents: Mapping[str, str]) -> Path:
+    """Create a directory with these files, and return it."""
     directory.mkdir(parents=True)
-    for name, text in files.items():
+    for name, text in contents.items():
         (directory / name).write_text(text)
     return directory
 
 
-def _install(venv: Path, *packages: str) -> Path:
-    """Into an environment of their own, which goes with the bench."""
+# Commands
+
+
+def install(venv: Path, *packages: str) -> Path:
+    """Install packages into a new environment, and return the directory of its programs."""
     subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-    subprocess.run([str(venv / "bin" / "pip"), "install", "-q", *packages], check=True, stderr=subprocess.DEVNULL)
+    pip = [str(venv / "bin" / "pip"), "install", "-q", *packages]
+    subprocess.run(pip, check=True, stderr=subprocess.DEVNULL)
     return venv / "bin"
 
 
-def _tool() -> str:
+def tool() -> str:
     return str(Path(sys.executable).with_name("tool"))
 
 
-def _environ(home: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "HOME": str(home), "XDG_STATE_HOME": str(home), "TMPDIR": str(home)}
+def environ_of(home: Path) -> dict[str, str]:
+    """Return the environment of all commands. Python may write its bytecode."""
+    environ = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home), "TMPDIR": str(home)}
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environ
 
 
-def _run(command: list[str], directory: Path, environ: dict[str, str]) -> None:
+def run(command: Sequence[str], directory: Path, environ: Mapping[str, str]) -> None:
     subprocess.run(
-        command, cwd=directory, env=environ, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        cwd=directory,
+        env=environ,
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
 
 
-def _time(work: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
+def seconds_of(builder: Builder, environ: Mapping[str, str]) -> float:
+    started_at = time.perf_counter()
+    run(builder.command, builder.directory, environ)
+    return time.perf_counter() - started_at
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

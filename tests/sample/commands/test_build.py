@@ -18,10 +18,15 @@ def test_the_first_build_builds_all_and_the_second_nothing(tool: Tool, demo: Pat
     assert (demo / "out" / "report" / "report.txt").read_text().startswith("east")
 
     again = tool("build").data
-    assert (again["effect"], statuses(again)) == ("unchanged", {"totals": "up_to_date", "report": "up_to_date"})
+    assert (again["effect"], statuses(again)) == (
+        "unchanged",
+        {"totals": "up_to_date", "report": "up_to_date"},
+    )
 
 
-def test_a_build_with_nothing_to_do_does_not_change_the_usual_duration(tool: Tool, demo: Path) -> None:
+def test_a_build_with_nothing_to_do_does_not_change_the_usual_duration(
+    tool: Tool, demo: Path
+) -> None:
     """A caller that is refused would otherwise be told to try again after milliseconds."""
     assert tool("build").data["effect"] != "unchanged"
     lock_path = demo / ".tool" / "locks" / "build.lock"
@@ -94,7 +99,12 @@ def test_a_failure_skips_what_needs_it_and_nothing_else(tool: Tool) -> None:
 
     assert (ran.status, ran.code) == (3, "BUILD_FAILED")
     data = ran.response["data"]
-    assert statuses(data) == {"bad": "failed", "above": "skipped", "top": "skipped", "good": "built"}
+    assert statuses(data) == {
+        "bad": "failed",
+        "above": "skipped",
+        "top": "skipped",
+        "good": "built",
+    }
     bad = data["targets"][0]
     assert (bad["exit_status"], bad["tail"]) == (7, "why\n")
     assert Path(bad["log"]).read_text() == "why\n"
@@ -118,7 +128,9 @@ def test_a_failed_build_leaves_the_last_good_outputs_and_the_next_goes_on(tool: 
     [("true", "did not write its output 'x'"), ("ln -s /etc/passwd x", "is a link"),
      ("mkdir x; ln -s /etc x/y", "is a link"), ("mkdir x; mkfifo x/p", "not a regular file")],
 )  # fmt: skip
-def test_an_output_that_is_missing_or_leads_away_is_a_failure(tool: Tool, script: str, note: str) -> None:
+def test_an_output_that_is_missing_or_leads_away_is_a_failure(
+    tool: Tool, script: str, note: str
+) -> None:
     declare(tool, target("a", script))
 
     ran = tool("build", "--timeout", "20s")
@@ -128,13 +140,20 @@ def test_an_output_that_is_missing_or_leads_away_is_a_failure(tool: Tool, script
 
 
 def test_a_program_that_is_not_there_is_a_failed_target(tool: Tool) -> None:
-    declare(tool, "[target.a]\nrun = ['no-such-program']\noutputs = ['x']\n" + target("b", "echo > x"))
+    declare(
+        tool, "[target.a]\nrun = ['no-such-program']\noutputs = ['x']\n" + target("b", "echo > x")
+    )
 
     assert statuses(tool("build").response["data"]) == {"a": "failed", "b": "built"}
 
 
 def test_all_that_hinders_is_reported_before_anything_runs(tool: Tool) -> None:
-    declare(tool, target("a", "echo > x", inputs="'missing'") + target("b", "echo > x") + target("c", "echo > x"))
+    declare(
+        tool,
+        target("a", "echo > x", inputs="'missing'")
+        + target("b", "echo > x")
+        + target("c", "echo > x"),
+    )
     (tool.cwd / "out" / "b").mkdir(parents=True)
 
     ran = tool("build")
@@ -173,7 +192,13 @@ def test_all_settings_that_are_wrong_are_reported_before_anything_runs(tool: Too
     settings = "".join(f'{name} = "banana"\n' for name in wrong)
     declare(tool, f"[settings]\n{settings}" + target("a", f"touch {tool.cwd}/ran; echo > x"))
 
-    for command in (("build",), ("build", "--dry-run"), ("test",), ("test", "--build"), ("test", "--dry-run")):
+    for command in (
+        ("build",),
+        ("build", "--dry-run"),
+        ("test",),
+        ("test", "--build"),
+        ("test", "--dry-run"),
+    ):
         ran = tool(*command)
         assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
         assert [error["param"] for error in ran.error["errors"]] == wrong
@@ -190,14 +215,21 @@ def test_targets_run_in_parallel_up_to_jobs(tool: Tool) -> None:
     declare(tool, "".join(target(f"t{n}", alone) for n in range(3)))
     one_by_one = tool("build", "--jobs", "1")
 
-    assert set(statuses(all_at_once.data).values()) == set(statuses(one_by_one.data).values()) == {"built"}
+    assert (
+        set(statuses(all_at_once.data).values())
+        == set(statuses(one_by_one.data).values())
+        == {"built"}
+    )
 
 
-def test_outputs_that_cannot_be_kept_are_a_failed_target_and_the_others_are_built(tool: Tool) -> None:
+def test_outputs_that_cannot_be_kept_are_a_failed_target_and_the_others_are_built(
+    tool: Tool,
+) -> None:
     (tool.cwd / "out").mkdir()
     declare(
         tool,
-        target("a", "rm -rf $TOOL_WORKSPACE/out/a; mkdir $TOOL_WORKSPACE/out/a; echo > x") + target("b", "echo > x"),
+        target("a", "rm -rf $TOOL_WORKSPACE/out/a; mkdir $TOOL_WORKSPACE/out/a; echo > x")
+        + target("b", "echo > x"),
     )
 
     ran = tool("build")
@@ -207,7 +239,10 @@ def test_outputs_that_cannot_be_kept_are_a_failed_target_and_the_others_are_buil
 
 
 def test_what_a_command_made_read_only_goes_with_its_scratch_directory(tool: Tool) -> None:
-    declare(tool, target("a", "mkdir -p cache/deep; touch cache/deep/file; chmod -R a-w cache; echo > x"))
+    declare(
+        tool,
+        target("a", "mkdir -p cache/deep; touch cache/deep/file; chmod -R a-w cache; echo > x"),
+    )
 
     assert tool("build").status == 0
     assert list(tool.cwd.glob(".tool/tmp/*")) == []
@@ -236,7 +271,9 @@ def test_memory_is_in_proportion_to_what_is_there(tool: Tool, totals: Path) -> N
 
     for command in (["build"], ["build", "--dry-run"], ["test"]):
         limited = ["sh", "-c", 'ulimit -v 400000; exec "$@"', "-", *COMMAND, *command]
-        ran = subprocess.run(limited, cwd=totals, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
+        ran = subprocess.run(
+            limited, cwd=totals, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL
+        )
 
         assert json.loads(ran.stdout).get("error") is None
         assert ran.returncode == 0
@@ -248,12 +285,16 @@ def test_a_command_sees_the_variables_of_the_caller(tool: Tool) -> None:
     tool("build", "--session-id", "s-1", TOOL_STORE="memory:", TOOL_TRACE_ID="t-1", TOOL_JOBS="3")
 
     seen = (tool.cwd / "out" / "a" / "x").read_text().splitlines()
-    assert {"TOOL_TRACE_ID=t-1", "TOOL_JOBS=3", "TOOL_SESSION_ID=s-1", "TOOL_STORE=memory:"} <= set(seen)
+    assert {"TOOL_TRACE_ID=t-1", "TOOL_JOBS=3", "TOOL_SESSION_ID=s-1", "TOOL_STORE=memory:"} <= set(
+        seen
+    )
     assert tool("build", TOOL_TRACE_ID="t-2").data["effect"] == "unchanged"
 
 
 def test_a_wrong_name_makes_nothing(tool: Tool, totals: Path) -> None:
     before = sorted(totals.rglob("*"))
 
-    assert [tool(command, "nosuch").code for command in ("build", "test")] == ["TARGET_NOT_FOUND"] * 2
+    assert [tool(command, "nosuch").code for command in ("build", "test")] == [
+        "TARGET_NOT_FOUND"
+    ] * 2
     assert sorted(totals.rglob("*")) == before

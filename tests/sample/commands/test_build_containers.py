@@ -1,4 +1,4 @@
-"""Locks between containers: in another pid namespace a holder cannot be seen, and must be neither denied nor harmed."""
+"""Builds in containers: the holder of a lock may be in another pid namespace."""
 
 import json
 import subprocess
@@ -22,9 +22,13 @@ def possible() -> None:
 
 
 def inside(tool: Tool, *argv: str) -> Any:
-    """What the last call answers, run where no process from outside is seen."""
+    """Return the response of the last command that runs inside of a container."""
     ran = subprocess.run(
-        [*_CONTAINER, *argv], cwd=tool.cwd, env=tool.environ, capture_output=True, timeout=PATIENCE_SECONDS
+        [*_CONTAINER, *argv],
+        cwd=tool.cwd,
+        env=tool.environ,
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
     )
     return json.loads(ran.stdout.splitlines()[-1])
 
@@ -37,23 +41,32 @@ def test_a_holder_outside_is_shown_as_unknown_and_not_harmed(tool: Tool) -> None
     found = inside(tool, sys.executable, "-m", "sampletool", "lock", "list")
     refused = inside(tool, sys.executable, "-m", "sampletool", "build", "--force-unlock")
 
-    told = [lock["holders"] for lock in found["data"]["locks"]] + [[refused["error"]["context"]["holder"]]]
+    told = [lock["holders"] for lock in found["data"]["locks"]] + [
+        [refused["error"]["context"]["holder"]]
+    ]
     for holders in told:
-        assert [(who["pid"], who["state"], who["verified"]) for who in holders] == [(holder.pid, "unknown", False)]
+        assert [(who["pid"], who["state"], who["verified"]) for who in holders] == [
+            (holder.pid, "unknown", False)
+        ]
     assert holder.poll() is None
     holder.terminate()
     holder.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_a_target_in_a_container_of_its_own_harms_nobody(tool: Tool) -> None:
-    call = f"{sys.executable} -m sampletool -C $TOOL_WORKSPACE build --force-unlock > $TOOL_WORKSPACE/told"
-    declare(tool, target("a", f"{' '.join(_CONTAINER)} sh -c '{call}'; echo > x").replace("'''", '"""'))
+    build = f"{sys.executable} -m sampletool -C $TOOL_WORKSPACE build --force-unlock"
+    call = f"{build} > $TOOL_WORKSPACE/told"
+    declare(
+        tool, target("a", f"{' '.join(_CONTAINER)} sh -c '{call}'; echo > x").replace("'''", '"""')
+    )
 
     assert tool("build").status == 0
     assert json.loads((tool.cwd / "told").read_text())["error"]["code"] == "NESTED_CALL"
 
 
-def test_in_a_container_an_orphan_is_shown_with_its_dead_parent_and_can_be_ended(tool: Tool) -> None:
+def test_in_a_container_an_orphan_is_shown_with_its_dead_parent_and_can_be_ended(
+    tool: Tool,
+) -> None:
     declare(tool, target("a", "touch started; sleep 30"))
     script = """
         "$@" build & killed=$!

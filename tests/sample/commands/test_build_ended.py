@@ -26,6 +26,7 @@ from tests.sample.support import (
     start,
     statuses,
     target,
+    wait_for_pids,
     wait_until,
 )
 
@@ -48,7 +49,11 @@ def test_of_two_builds_one_works_and_the_answer_of_the_other_names_it(tool: Tool
     tested = tool("test")
     assert tested.error["context"]["holder"]["pid"] == slow.pid
     limited = tool("build", "--timeout", "300ms", "--lock-timeout", "30s")
-    assert (limited.status, limited.code, limited.error["context"]["timeout_ms"]) == (10, "TIMEOUT", 300)
+    assert (limited.status, limited.code, limited.error["context"]["timeout_ms"]) == (
+        10,
+        "TIMEOUT",
+        300,
+    )
     assert tool("lock", "list").data["locks"][0]["holders"][0]["pid"] == slow.pid
     assert tool("lock", "release", "build").code == "LOCK_HELD"
     slow.terminate()
@@ -57,7 +62,8 @@ def test_of_two_builds_one_works_and_the_answer_of_the_other_names_it(tool: Tool
 
 def test_a_build_whose_log_cannot_be_written_says_what_it_has_built(tool: Tool) -> None:
     """As on a full disk."""
-    spoil = 'cd "$TMPDIR"/*/"$TOOL_SESSION_ID"/logs-*; mkdir target-b.log; echo something; exec sleep 600'
+    enter_logs = 'cd "$TMPDIR"/*/"$TOOL_SESSION_ID"/logs-*'
+    spoil = f"{enter_logs}; mkdir target-b.log; echo something; exec sleep 600"
     declare(tool, target("a", "echo something; echo > x") + target("b", spoil, needs="'a'"))
 
     ran = tool("build")
@@ -80,7 +86,10 @@ def test_with_patience_two_builds_succeed_in_turn(tool: Tool) -> None:
 def test_a_signal_between_any_two_targets_leaves_no_process_and_no_half_output(
     tool: Tool, number: signal.Signals
 ) -> None:
-    declare(tool, "".join(target(f"t{n}", f"echo a > x; {at_work(str(n))}; echo b >> x") for n in range(6)))
+    declare(
+        tool,
+        "".join(target(f"t{n}", f"echo a > x; {at_work(str(n))}; echo b >> x") for n in range(6)),
+    )
     for turn in range(scale(4, 40)):
         for left in [*tool.cwd.glob("go*"), *tool.cwd.glob("out/*"), *tool.cwd.glob("pids")]:
             left.unlink()
@@ -88,7 +97,7 @@ def test_a_signal_between_any_two_targets_leaves_no_process_and_no_half_output(
         for n in range(let_go):
             (tool.cwd / f"go{n}").touch()
         process = tool.start("build", "--jobs", "2")
-        wait_until(lambda wanted=let_go: len(pids_in(tool.cwd / "pids")) > wanted)  # type: ignore[misc]
+        wait_for_pids(tool.cwd / "pids", let_go + 1)
 
         process.send_signal(number)
         stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
@@ -129,7 +138,9 @@ def test_the_end_of_timeout_ends_children_as_a_signal_does(tool: Tool) -> None:
 def test_kill_9_with_a_living_child_is_reported_as_an_orphan_and_can_be_cleared(tool: Tool) -> None:
     declare(tool, target("a", "echo $$ > pid; echo half > x; sleep 40; echo done > x"))
     process = tool.start("build")
-    pid_file = wait_until(lambda: [p for p in tool.cwd.glob(".tool/tmp/*/*/a/pid") if p.read_text()])[0]
+    pid_file = wait_until(
+        lambda: [p for p in tool.cwd.glob(".tool/tmp/*/*/a/pid") if p.read_text()]
+    )[0]
     orphan = int(pid_file.read_text())
     process.kill()
     process.communicate()
@@ -140,7 +151,9 @@ def test_kill_9_with_a_living_child_is_reported_as_an_orphan_and_can_be_cleared(
     refused = tool("build")
     assert refused.code == "LOCK_HELD"
     assert "which has exited" in refused.error["message"]
-    assert refused.error["suggestion"].endswith(" --force-unlock only helps if the holder has exited.")
+    assert refused.error["suggestion"].endswith(
+        " --force-unlock only helps if the holder has exited."
+    )
     assert not (tool.cwd / "out" / "a").exists(), "an orphan can never publish"
 
     declare(tool, target("a", "echo done > x"))
@@ -167,13 +180,18 @@ def test_force_unlock_harms_no_living_test(tool: Tool) -> None:
 
 
 @pytest.mark.leaves_litter
+def wait_for_links(directory: Path, count: int) -> None:
+    """Wait until the outputs of this many targets are linked."""
+    wait_until(lambda: len(list(directory.glob("t*"))) >= count)
+
+
 def test_kill_9_between_any_two_targets_corrupts_nothing(tool: Tool) -> None:
     declare(tool, "".join(target(f"t{n}", f"echo {n} > x") for n in range(8)))
     for turn in range(scale(5, 60)):
         for link in (tool.cwd / "out").glob("t*"):
             link.unlink()
         process = tool.start("build", "--jobs", "2", "--lock-timeout", "60s")
-        wait_until(lambda wanted=turn % 8: len([*tool.cwd.glob("out/t*")]) >= wanted)  # type: ignore[misc]
+        wait_for_links(tool.cwd / "out", turn % 8)
         process.kill()
         process.communicate()
         for path in tool.cwd.glob("out/*/x"):
@@ -205,7 +223,12 @@ def test_the_end_of_timeout_also_ends_reading_a_large_input(tool: Tool) -> None:
 
 
 def test_a_reader_of_events_that_does_not_read_does_not_keep_the_lock(tool: Tool) -> None:
-    declare(tool, "".join(target(f"t{n}", "head -c 6000 /dev/zero | tr '\\0' x; echo > x") for n in range(20)))
+    declare(
+        tool,
+        "".join(
+            target(f"t{n}", "head -c 6000 /dev/zero | tr '\\0' x; echo > x") for n in range(20)
+        ),
+    )
     for seconds in TIMES:
         process = tool.start("build", "--format", "jsonl", "--timeout", f"{seconds}s")
         assert process.wait(seconds + PATIENCE_SECONDS) == 10
@@ -242,11 +265,15 @@ def test_a_grandchild_that_left_its_group_is_ended_and_reported(tool: Tool) -> N
 
 
 @pytest.mark.parametrize("script", ["exit 3", "kill -9 $$"])
-def test_a_failure_is_one_also_where_the_parent_ignores_the_end_of_children(tool: Tool, script: str) -> None:
+def test_a_failure_is_one_also_where_the_parent_ignores_the_end_of_children(
+    tool: Tool, script: str
+) -> None:
     declare(tool, target("a", f"echo > x; {script}"))
     ignoring = ["bash", "-c", 'trap "" CHLD; exec "$@"', "-", *COMMAND, "build"]
 
-    ran = subprocess.run(ignoring, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL)
+    ran = subprocess.run(
+        ignoring, cwd=tool.cwd, env=tool.environ, capture_output=True, stdin=subprocess.DEVNULL
+    )
 
     assert json.loads(ran.stdout)["error"]["code"] == "BUILD_FAILED"
     assert not (tool.cwd / "out" / "a").exists()

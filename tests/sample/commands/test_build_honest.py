@@ -33,11 +33,15 @@ def test_a_journal_that_cannot_be_flushed_at_the_end_does_not_hide_what_was_buil
     assert statuses(ran.response["data"]) == {"a": "built", "b": "failed"}
 
 
-def test_a_target_that_replaces_out_with_a_link_changes_nothing_there(tool: Tool, tmp_path: Path) -> None:
+def test_a_target_that_replaces_out_with_a_link_changes_nothing_there(
+    tool: Tool, tmp_path: Path
+) -> None:
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "a").write_text("mine")
-    declare(tool, target("a", f"rm -rf $TOOL_WORKSPACE/out; ln -s {victim} $TOOL_WORKSPACE/out; >x"))
+    declare(
+        tool, target("a", f"rm -rf $TOOL_WORKSPACE/out; ln -s {victim} $TOOL_WORKSPACE/out; >x")
+    )
 
     ran = tool("build")
 
@@ -194,7 +198,9 @@ def test_another_environment_makes_a_target_stale(tool: Tool) -> None:
         ("env = { TOOL_WORKSPACE = '/' }", "env: TOOL_WORKSPACE belongs to the tool"),
     ],
 )
-def test_a_wrong_environment_is_reported_before_anything_runs(tool: Tool, env: str, problem: str) -> None:
+def test_a_wrong_environment_is_reported_before_anything_runs(
+    tool: Tool, env: str, problem: str
+) -> None:
     declare(tool, f"{target('a', 'echo > x')}{env}\n")
 
     error = tool("build").error

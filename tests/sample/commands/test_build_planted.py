@@ -12,7 +12,7 @@ from tests.sample.support import declare, target
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A user's directory, with things in it that must stay as they are."""
+    """Return a directory of a user, with things in it that must stay as they are."""
     place = tmp_path / "victim"
     (place / "project" / "deep").mkdir(parents=True)
     (place / "file").write_text("mine")
@@ -21,7 +21,10 @@ def victim(tmp_path: Path) -> Path:
 
 
 def contents(place: Path) -> set[str]:
-    return {f"{path.relative_to(place)}: {path.read_text() if path.is_file() else ''}" for path in place.rglob("*")}
+    return {
+        f"{path.relative_to(place)}: {path.read_text() if path.is_file() else ''}"
+        for path in place.rglob("*")
+    }
 
 
 def plant(tool: Tool, name: str, leads_to: Path) -> None:
@@ -33,7 +36,9 @@ def plant(tool: Tool, name: str, leads_to: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["tmp", "out", "locks", "locks/build.lock.readers", "built.jsonl"])
-def test_a_link_in_the_place_of_something_of_ours_is_not_followed(tool: Tool, victim: Path, name: str) -> None:
+def test_a_link_in_the_place_of_something_of_ours_is_not_followed(
+    tool: Tool, victim: Path, name: str
+) -> None:
     declare(tool, target("a", "echo > x"))
     plant(tool, name, victim / "file" if name == "built.jsonl" else victim)
     if "/" in name:
@@ -75,7 +80,9 @@ def test_a_link_in_the_place_of_all_outputs_is_reported(tool: Tool, victim: Path
 
 
 @pytest.mark.parametrize("place", ["out", ".tool/out"])
-def test_what_is_in_the_way_of_all_outputs_is_reported_before_anything_runs(tool: Tool, place: str) -> None:
+def test_what_is_in_the_way_of_all_outputs_is_reported_before_anything_runs(
+    tool: Tool, place: str
+) -> None:
     declare(tool, target("a", "touch $TOOL_WORKSPACE/ran; echo > x"))
     (tool.cwd / ".tool").mkdir(mode=0o700)
     (tool.cwd / place).touch()
@@ -84,7 +91,9 @@ def test_what_is_in_the_way_of_all_outputs_is_reported_before_anything_runs(tool
     assert not (tool.cwd / "ran").exists()
 
 
-def test_an_output_below_a_link_is_not_taken_from_where_that_leads(tool: Tool, victim: Path) -> None:
+def test_an_output_below_a_link_is_not_taken_from_where_that_leads(
+    tool: Tool, victim: Path
+) -> None:
     before = contents(victim)
     declare(tool, target("a", f"ln -s {victim} sub", output="sub/file"))
 
@@ -95,7 +104,14 @@ def test_an_output_below_a_link_is_not_taken_from_where_that_leads(tool: Tool, v
 
 
 @pytest.mark.parametrize(
-    "line", ["[" * 100_000, '["a",{"inputs":1}]', '["a",{"inputs":{"in":[]}}]', '["a",{"version":"../../x"}]', "7"]
+    "line",
+    [
+        "[" * 100_000,
+        '["a",{"inputs":1}]',
+        '["a",{"inputs":{"in":[]}}]',
+        '["a",{"version":"../../x"}]',
+        "7",
+    ],
 )
 def test_a_journal_that_makes_no_sense_is_as_if_it_were_not_there(tool: Tool, line: str) -> None:
     declare(tool, target("a", "echo > x"))

@@ -47,7 +47,9 @@ def test_silence_is_filled_by_heartbeats_that_name_what_runs(tool: Tool) -> None
     assert json.loads(last)["ok"]
 
 
-def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_now(tool: Tool, totals: Path) -> None:
+def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_now(
+    tool: Tool, totals: Path
+) -> None:
     ours, theirs = os.openpty()
     environ = tool.environ | {"TERM": "xterm"}
     process = start_python(*COMMAND[1:], "build", cwd=totals, env=environ, stderr=theirs)
@@ -61,7 +63,9 @@ def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_
 
     text = shown.decode()
     assert re.search(
-        r"totals: started.*totals: built in \d+\.\d s.*report: started.*report: built in \d+\.\d s", text, re.S
+        r"totals: started.*totals: built in \d+\.\d s.*report: started.*report: built in \d+\.\d s",
+        text,
+        re.S,
     )
     assert re.search(r"build \[#* *\] +\d+% totals \d+ s", text)
 
@@ -70,20 +74,26 @@ def test_what_runs_now_is_shown_as_soon_as_it_runs(tool: Tool) -> None:
     declare(tool, "".join(target(f"t{n}", f"{at_work()}; echo > x") for n in range(6)))
     ours, theirs = os.openpty()
     environ = tool.environ | {"TERM": "xterm", "COLUMNS": "120"}
-    process = start_python(*COMMAND[1:], "build", "--jobs", "6", cwd=tool.cwd, env=environ, stderr=theirs)
+    process = start_python(
+        *COMMAND[1:], "build", "--jobs", "6", cwd=tool.cwd, env=environ, stderr=theirs
+    )
     os.close(theirs)
 
     shown = bytearray()
     while not re.search(rb"t5 \d+ s", shown):
         assert select.select([ours], [], [], PATIENCE_SECONDS)[0], f"only this came: {shown!r}"
         shown += os.read(ours, 65536)
-    assert re.search(rb"build \[ *\] +0% t0 \d+ s, t1 \d+ s, t2 \d+ s, t3 \d+ s, t4 \d+ s, t5", shown)
+    assert re.search(
+        rb"build \[ *\] +0% t0 \d+ s, t1 \d+ s, t2 \d+ s, t3 \d+ s, t4 \d+ s, t5", shown
+    )
     (tool.cwd / "go").touch()
     process.communicate(timeout=PATIENCE_SECONDS)
     os.close(ours)
 
 
-def test_a_person_sees_the_end_of_what_a_failed_target_wrote_and_where_all_of_it_is(tool: Tool) -> None:
+def test_a_person_sees_the_end_of_what_a_failed_target_wrote_and_where_all_of_it_is(
+    tool: Tool,
+) -> None:
     declare(tool, target("a", "seq 20; echo no such library; exit 3"))
 
     seen = on_terminal([*COMMAND, "build"], tool.cwd, tool.environ | {"TERM": "dumb"}).splitlines()

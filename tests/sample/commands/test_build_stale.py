@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.tool import Tool
-from tests.sample.support import PATIENCE_SECONDS, UNTIL_GO, declare, reason, start, statuses, target
+from tests.sample.support import (
+    PATIENCE_SECONDS,
+    UNTIL_GO,
+    declare,
+    reason,
+    start,
+    statuses,
+    target,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +29,9 @@ from tests.sample.support import PATIENCE_SECONDS, UNTIL_GO, declare, reason, st
         ("link", "out/totals does not lead to the last build"),
     ],
 )
-def test_what_is_stale_is_built_again_and_the_answer_says_why(tool: Tool, totals: Path, change: str, why: str) -> None:
+def test_what_is_stale_is_built_again_and_the_answer_says_why(
+    tool: Tool, totals: Path, change: str, why: str
+) -> None:
     toml = totals / "tool.toml"
     toml.write_text(toml.read_text().replace('"data/sales.csv"]', '"data/*.csv"]', 1))
     tool("build")
@@ -139,7 +149,9 @@ def test_that_an_output_can_be_executed_is_part_of_what_it_is(tool: Tool) -> Non
     (tool.cwd / "in").write_text("x")
     needy = "test -x out/a/x && echo yes > x || echo no > x"
     declare(
-        tool, target("a", "touch x; test -s in && chmod +x x; true", inputs="'in'") + target("b", needy, needs="'a'")
+        tool,
+        target("a", "touch x; test -s in && chmod +x x; true", inputs="'in'")
+        + target("b", needy, needs="'a'"),
     )
     tool("build")
     (tool.cwd / "in").write_text("")
@@ -156,8 +168,14 @@ def test_a_file_that_was_put_beside_the_outputs_has_them_built_again(tool: Tool)
 
     ran = tool("build")
 
-    assert [told.get("note", "")[:22] for told in ran.data["targets"]] == ["", *["the needed target a ch"] * 2]
-    assert reason(tool("build", "--dry-run"), "a") == "its outputs have a file more or less than were built"
+    assert [told.get("note", "")[:22] for told in ran.data["targets"]] == [
+        "",
+        *["the needed target a ch"] * 2,
+    ]
+    assert (
+        reason(tool("build", "--dry-run"), "a")
+        == "its outputs have a file more or less than were built"
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,10 +183,16 @@ def test_a_file_that_was_put_beside_the_outputs_has_them_built_again(tool: Tool)
     [
         ("ls *.txt > x", "rm two.txt", "the input two.txt is gone"),
         ("mkdir x", "rmdir out/a/x", "the output x is missing"),
-        ("mkdir x; echo > x/one", "touch out/a/x/two", "its outputs have a file more or less than were built"),
+        (
+            "mkdir x; echo > x/one",
+            "touch out/a/x/two",
+            "its outputs have a file more or less than were built",
+        ),
     ],
 )
-def test_what_is_gone_or_was_put_beside_makes_its_target_stale(tool: Tool, script: str, change: str, why: str) -> None:
+def test_what_is_gone_or_was_put_beside_makes_its_target_stale(
+    tool: Tool, script: str, change: str, why: str
+) -> None:
     declare(tool, target("a", script, inputs="'*.txt'"))
     for name in ("one.txt", "two.txt"):
         (tool.cwd / name).touch()

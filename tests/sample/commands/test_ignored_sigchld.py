@@ -13,7 +13,7 @@ runpy.run_module({PACKAGE!r}, run_name="__main__", alter_sys=True)
 
 
 def ran(tool: Tool, *args: str | Path) -> Ran:
-    """Run a call that ignores SIGCHLD before any code of ours runs, as it does if its parent ignores it."""
+    """Run a command that ignores SIGCHLD from the start, as if its parent had ignored it."""
     return ended(tool.start(*args, program=["-c", _IGNORING]))
 
 
@@ -38,4 +38,7 @@ def test_a_check_that_fails_is_reported(tool: Tool) -> None:
 def test_process_works_all_the_same(tool: Tool) -> None:
     (tool.cwd / "data.csv").write_text("a,b\n1,2\n")
 
-    assert ran(tool, "process", "--input", "data.csv", "--output", "x.json").data["effect"] == "created"
+    assert (
+        ran(tool, "process", "--input", "data.csv", "--output", "x.json").data["effect"]
+        == "created"
+    )

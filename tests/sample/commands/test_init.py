@@ -19,15 +19,19 @@ from sampletool.sample.new_directory import refuse_wide_directory
 
 
 def test_it_makes_a_workspace_in_which_the_examples_of_build_and_test_work(tool: Tool) -> None:
-    """It starts Python 7 times, 40 ms each: targets and checks of the workspace are scripts for it."""
-    init_demo, *examples = (call for command in (init, build, test) for call in command.spec.examples)
+    """This starts Python 7 times, because targets and checks of the workspace are scripts."""
+    init_demo, *examples = (
+        call for command in (init, build, test) for call in command.spec.examples
+    )
 
     ran = tool(*shlex.split(init_demo), "--format", "text")
 
     assert "read TRY.md" in ran.text
     assert tomllib.loads((tool.cwd / "demo" / "tool.toml").read_text())["target"]
     demo = Tool(tool.environ, tool.cwd / "demo")
-    assert {call: demo(*shlex.split(call)).status for call in examples} == dict.fromkeys(examples, 0)
+    assert {call: demo(*shlex.split(call)).status for call in examples} == dict.fromkeys(
+        examples, 0
+    )
 
 
 def test_every_command_in_the_guide_of_the_workspace_works(tool: Tool) -> None:
@@ -55,7 +59,9 @@ def test_it_never_overwrites_and_says_what_is_in_the_way(tool: Tool) -> None:
 
 @pytest.mark.parametrize("place", ["demo/data", "demo"])
 @pytest.mark.parametrize("kind", ["file", "dangling link"])
-def test_what_is_in_the_place_of_a_directory_is_reported_and_nothing_is_made(tool: Tool, place: str, kind: str) -> None:
+def test_what_is_in_the_place_of_a_directory_is_reported_and_nothing_is_made(
+    tool: Tool, place: str, kind: str
+) -> None:
     path = tool.cwd / place
     path.parent.mkdir(exist_ok=True)
     path.touch() if kind == "file" else path.symlink_to("nowhere")
@@ -100,7 +106,15 @@ def test_a_forecast_makes_nothing(tool: Tool) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["file/x", "file/x/y", "x" * 300, f"missing/{'x' * 300}", "loop/x", "/dev/null/x", "/".join(["y" * 200] * 25)],
+    [
+        "file/x",
+        "file/x/y",
+        "x" * 300,
+        f"missing/{'x' * 300}",
+        "loop/x",
+        "/dev/null/x",
+        "/".join(["y" * 200] * 25),
+    ],
 )
 def test_a_forecast_fails_as_the_command_would(tool: Tool, name: str) -> None:
     (tool.cwd / "file").touch()
@@ -135,7 +149,9 @@ def test_a_second_init_changes_nothing(tool: Tool) -> None:
 
     assert tool("init").data["effect"] == "unchanged"
 
-    assert {path: path.stat().st_mtime_ns for path in tool.cwd.rglob("*") if path.is_file()} == before
+    assert {
+        path: path.stat().st_mtime_ns for path in tool.cwd.rglob("*") if path.is_file()
+    } == before
 
 
 def test_init_that_was_killed_anywhere_can_be_run_again(tool: Tool) -> None:
@@ -230,7 +246,9 @@ def test_a_directory_in_the_home_directory_is_accepted(tool: Tool, user_home: Pa
     assert tool("init", user_home / "demo").data["effect"] == "created"
 
 
-def test_an_empty_home_is_not_the_root_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_empty_home_is_not_the_root_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """As for a shell, an empty HOME is as none. The home directory is then in the user database."""
     monkeypatch.setenv("HOME", "")
 
@@ -239,7 +257,9 @@ def test_an_empty_home_is_not_the_root_directory(monkeypatch: pytest.MonkeyPatch
         refuse_wide_directory(Path(pwd.getpwuid(os.geteuid()).pw_dir))
 
 
-def test_without_any_home_only_the_root_directory_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_any_home_only_the_root_directory_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(os, "geteuid", lambda: 4_000_000)
 

@@ -24,6 +24,7 @@ from sampletool.sample.csv_file import PART_BYTES
 from tests.sample.support import (
     PATIENCE_SECONDS,
     TIMES,
+    are_gone,
     children_of,
     is_alive,
     read_lines,
@@ -43,10 +44,10 @@ def data(tool: Tool) -> Path:
 
 @pytest.fixture
 def large(tool: Tool) -> Path:
-    """Return a file that is large enough to be cut into two parts, and so for two workers.
+    """Return a file that is divided into two parts, for two workers.
 
-    Most of it is text that is the same in every row. Rows of 50 different characters took 3 times as long, and a
-    worker needs only to work for longer than a test takes to find and stop it.
+    A worker needs only to work for longer than a test takes to find and stop it. Rows of many
+    different characters would take 3 times as long to write.
     """
     path = tool.cwd / "large.csv"
     note = "text of no account " * 10
@@ -64,7 +65,9 @@ def session_result(home: Path, session_id: str) -> Path:
     return home / "tmpdir" / f"tool-{os.getuid()}" / session_id / "result.json"
 
 
-def test_the_profile_is_in_the_session_and_in_the_response(tool: Tool, data: Path, home: Path) -> None:
+def test_the_profile_is_in_the_session_and_in_the_response(
+    tool: Tool, data: Path, home: Path
+) -> None:
     ran = tool("process", "--input", "data.csv", "--session-id", "demo")
 
     assert ran.data["effect"] == "created"
@@ -110,7 +113,9 @@ def test_the_result_of_the_same_content_is_reused(tool: Tool, data: Path) -> Non
     assert reused == {**created, "effect": "unchanged"}
 
 
-def test_the_result_of_another_content_is_not_replaced_unless_the_caller_wants_it(tool: Tool, data: Path) -> None:
+def test_the_result_of_another_content_is_not_replaced_unless_the_caller_wants_it(
+    tool: Tool, data: Path
+) -> None:
     tool("process", "--input", data, "--output", "out.json")
     before = (tool.cwd / "out.json").read_bytes()
     data.write_text("id\n1\n")
@@ -145,12 +150,39 @@ def test_a_person_sees_the_profile_as_a_table(tool: Tool, data: Path) -> None:
 
     first, *table = ran.text.splitlines()
     assert first.endswith("out.json: created (3 rows, 3 columns)")
-    assert [line.split()[:5] for line in table] == [
-        ["COLUMN", "TYPE", "COUNT", "MISSING", "DISTINCT"],
-        ["id", "integer", "3", "0", "3"],
-        ["name", "text", "2", "1", "2"],
-        ["day", "text", "3", "0", "3"],
+    assert [re.split("  +", line) for line in table] == [
+        ["COLUMN", "TYPE", "COUNT", "MISSING", "DISTINCT", "MIN", "MAX", "MEAN", "MOST FREQUENT"],
+        ["id", "integer", "3", "0", "3", "1", "3", "2", "1 (1)"],
+        ["name", "text", "2", "1", "2", "x", "ä", "-", "ä (1)"],
+        ["day", "text", "3", "0", "3", "2024-01-01", "2024-03-01", "-", "2024-01-01 (1)"],
     ]
+
+
+def test_a_mean_has_six_digits_for_people(tool: Tool) -> None:
+    (tool.cwd / "thirds.csv").write_text("a\n1\n1\n2\n")
+
+    ran = tool("process", "--input", "thirds.csv", "--output", "out.json", "--format", "text")
+
+    assert "  1.33333  " in ran.text
+
+
+@pytest.mark.parametrize(
+    ("jobs_setting", "args", "workers"),
+    [("5", ["--jobs", "1"], 1), ("1", ["--jobs", "2"], 2), ("1", [], 1)],
+)
+def test_as_many_workers_run_as_jobs_are_allowed(
+    tool: Tool, large: Path, jobs_setting: str, args: list[str], workers: int
+) -> None:
+    caller = Tool({**tool.environ, "TOOL_JOBS": jobs_setting}, tool.cwd)
+    process = caller.start("process", "--input", large, "--output", "out.json", *args)
+    with workers_stopped(process) as first:
+        found = set(first)
+        if workers == 2:
+            wait_until(lambda: len(children_of(process.pid)) == workers)
+        found.update(children_of(process.pid))
+
+    assert len(found) == workers
+    assert json.loads(process.communicate()[0])["ok"]
 
 
 def test_the_response_has_the_first_of_many_columns_and_the_output_has_all(tool: Tool) -> None:
@@ -208,7 +240,9 @@ def test_two_sessions_never_share_a_path(tool: Tool, data: Path) -> None:
     assert len({Path(ran.data["output"]).read_bytes() for ran in runs}) == 1
 
 
-def test_a_dry_run_says_what_would_happen_and_creates_nothing(tool: Tool, data: Path, home: Path) -> None:
+def test_a_dry_run_says_what_would_happen_and_creates_nothing(
+    tool: Tool, data: Path, home: Path
+) -> None:
     forecast = tool("process", "--input", data, "--dry-run", "--session-id", "s")
     left = [path for path in home.rglob("*") if path.is_file() and path.name != "calls.jsonl"]
     tool("process", "--input", data, "--session-id", "s")
@@ -231,7 +265,8 @@ def test_the_result_is_the_same_whatever_the_number_of_workers(tool: Tool, large
 
 def test_a_stray_quote_costs_time_and_nothing_else(tool: Tool, tmp_path: Path) -> None:
     line = "y" * 100 + "\n"
-    row = f'x,"{line * 100}"\n'  # long, so that there are few; a cut would come at the end of a line inside of it
+    # A cut would be at the end of a line inside of a row. Rows are long, so that there are few.
+    row = f'x,"{line * 100}"\n'
     count = 1 + PART_BYTES // len(row)
     (tool.cwd / "stray.csv").write_text(f'a,b\n5" pipe,1\n{row * count}')
 
@@ -255,7 +290,9 @@ def test_a_bad_row_ends_it_and_is_named_by_its_line(tool: Tool, content: str, li
     assert not (tool.cwd / "out.json").exists()
 
 
-def test_lines_are_counted_from_the_start_of_the_file_also_in_a_later_part(tool: Tool, large: Path) -> None:
+def test_lines_are_counted_from_the_start_of_the_file_also_in_a_later_part(
+    tool: Tool, large: Path
+) -> None:
     lines = large.read_text().count("\n")
     with large.open("a") as file:
         file.write("short\n")
@@ -298,7 +335,9 @@ def test_an_input_that_cannot_be_opened_is_reported_before_anything_is_created(
         (["--output", ""], "OUTPUT_EXISTS"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(tool: Tool, data: Path, args: list[str], code: str) -> None:
+def test_what_cannot_be_meant_is_refused(
+    tool: Tool, data: Path, args: list[str], code: str
+) -> None:
     before = data.read_bytes()
 
     ran = tool("process", "--input", data, *args)
@@ -325,7 +364,9 @@ def test_an_input_that_changes_while_it_is_read_gives_no_result(tool: Tool, larg
     assert not (tool.cwd / "out.json").exists()
 
 
-def test_a_call_out_of_time_says_so_also_where_its_input_has_changed(tool: Tool, large: Path) -> None:
+def test_a_call_out_of_time_says_so_also_where_its_input_has_changed(
+    tool: Tool, large: Path
+) -> None:
     process = at_work_in_time(tool, "process", "--input", large, "--output", "out.json")
     with workers_stopped(process), large.open("a") as file:
         file.write("1,2,3,4\n")
@@ -335,10 +376,14 @@ def test_a_call_out_of_time_says_so_also_where_its_input_has_changed(tool: Tool,
     assert answer.get("error", {}).get("code") == "TIMEOUT"
 
 
-def test_of_two_at_once_one_works_and_the_answer_of_the_other_names_it(tool: Tool, data: Path, large: Path) -> None:
+def test_of_two_at_once_one_works_and_the_answer_of_the_other_names_it(
+    tool: Tool, data: Path, large: Path
+) -> None:
     first = tool.start("process", "--input", large, "--output", "out.json")
     with workers_stopped(first):
-        second = tool("process", "--input", data, "--output", tool.cwd / "." / "out.json", "--overwrite")
+        second = tool(
+            "process", "--input", data, "--output", tool.cwd / "." / "out.json", "--overwrite"
+        )
 
     assert (second.code, second.status) == ("LOCK_HELD", 75)
     assert second.error["context"]["holder"]["pid"] == first.pid
@@ -349,21 +394,39 @@ def test_of_two_at_once_one_works_and_the_answer_of_the_other_names_it(tool: Too
 def test_one_session_used_twice_at_once_has_one_writer(tool: Tool, data: Path, large: Path) -> None:
     first = tool.start("process", "--input", large, "--session-id", "s")
     with workers_stopped(first):
-        second = tool("process", "--input", data, "--session-id", "s", TOOL_STATE_DIR=str(tool.cwd / "other-state"))
+        second = tool(
+            "process",
+            "--input",
+            data,
+            "--session-id",
+            "s",
+            TOOL_STATE_DIR=str(tool.cwd / "other-state"),
+        )
 
     assert second.code == "LOCK_HELD"
-    assert tool("process", "--input", data, "--session-id", "s", "--lock-timeout", "20s").code == "OUTPUT_EXISTS"
+    assert (
+        tool("process", "--input", data, "--session-id", "s", "--lock-timeout", "20s").code
+        == "OUTPUT_EXISTS"
+    )
     assert json.loads(first.communicate()[0])["data"]["effect"] == "created"
 
 
-def test_two_homes_that_share_no_lock_never_overwrite_each_other(tool: Tool, tmp_path: Path) -> None:
+def test_two_homes_that_share_no_lock_never_overwrite_each_other(
+    tool: Tool, tmp_path: Path
+) -> None:
     output = tool.cwd / "out.json"
     for n in range(2):
         (tool.cwd / f"{n}.csv").write_text(f"a\n{n}\n")
     call: list[str | Path] = ["process", "--output", output, "--input"]
-    homes = [Tool({**tool.environ, "XDG_STATE_HOME": str(tmp_path / f"state-{n}")}, tool.cwd) for n in range(2)]
+    homes = [
+        Tool({**tool.environ, "XDG_STATE_HOME": str(tmp_path / f"state-{n}")}, tool.cwd)
+        for n in range(2)
+    ]
 
-    with homes[0].stepped(*call, "0.csv", watch=output) as one, homes[1].stepped(*call, "1.csv", watch=output) as two:
+    with (
+        homes[0].stepped(*call, "0.csv", watch=output) as one,
+        homes[1].stepped(*call, "1.csv", watch=output) as two,
+    ):
         for each in (one, two):
             each.run_until("os.link")
         answers = [json.loads(each.finish().stdout) for each in (one, two)]
@@ -375,7 +438,7 @@ def test_two_homes_that_share_no_lock_never_overwrite_each_other(tool: Tool, tmp
 
 @pytest.fixture
 def other_device(tmp_path: Path) -> Iterator[Path]:
-    """A directory on another file system than the test's own."""
+    """Create a directory on another file system than that of the test."""
     for place in map(Path, ("/dev/shm", "/var/tmp")):
         if os.access(place, os.W_OK) and place.stat().st_dev != tmp_path.stat().st_dev:
             directory = Path(tempfile.mkdtemp(prefix="tool-test-", dir=place))
@@ -412,14 +475,17 @@ def test_a_signal_leaves_no_process_and_no_half_output(
             stdout, _ = process.communicate()
 
         assert process.returncode == -number
-        assert wait_until(lambda workers=workers: not any(map(is_alive, workers)))  # type: ignore[misc]
+        assert are_gone(workers)
         assert not output.exists()
         assert number == signal.SIGKILL or json.loads(stdout)["error"]["code"] == "INTERRUPTED"
     assert tool("process", "--input", data, "--output", "0.json").data["effect"] == "created"
 
 
 def stopped_while_it_reads(tool: Tool, large: Path, output: Path) -> Process:
-    """A call that was faster than this process is made again."""
+    """Return a command that is stopped while it reads its input.
+
+    If it has read everything before it could be stopped, start another one.
+    """
     while True:
         # A process of our own, not of the fork server: only its parent is told that it has stopped.
         process = tool.start_fresh("process", "--input", large, "--output", output)
@@ -427,7 +493,7 @@ def stopped_while_it_reads(tool: Tool, large: Path, output: Path) -> Process:
             time.sleep(0.005)
         if process.returncode is None:
             os.kill(process.pid, signal.SIGSTOP)
-            wait_until(lambda: state_of(process.pid) in ("T", "Z", ""))  # noqa: B023 - it is asked at once
+            wait_until_stopped_or_exited(process.pid)
             if large.name in opened_by(process.pid):
                 return process
         process.kill()
@@ -435,8 +501,12 @@ def stopped_while_it_reads(tool: Tool, large: Path, output: Path) -> Process:
         output.unlink(missing_ok=True)
 
 
+def wait_until_stopped_or_exited(pid: int) -> None:
+    wait_until(lambda: state_of(pid) in ("T", "Z", ""))
+
+
 def opened_by(pid: int) -> set[str]:
-    """The names of the files that it has open."""
+    """Return the names of the files that a process has open."""
     names = set()
     with suppress(OSError):
         for number in os.listdir(f"/proc/{pid}/fd"):
@@ -454,7 +524,9 @@ def test_a_time_limit_ends_the_workers_too(tool: Tool, large: Path) -> None:
     assert not (tool.cwd / "out.json").exists()
 
 
-def test_a_worker_that_is_killed_is_an_error_and_nothing_is_published(tool: Tool, large: Path) -> None:
+def test_a_worker_that_is_killed_is_an_error_and_nothing_is_published(
+    tool: Tool, large: Path
+) -> None:
     process = tool.start("process", "--input", large, "--output", "out.json")
     with workers_stopped(process) as workers:
         os.kill(workers[0], signal.SIGKILL)
@@ -480,7 +552,9 @@ def test_progress_is_shown_on_a_terminal(tool: Tool, large: Path) -> None:
     shown = b""
     with workers_stopped(process):
         while not re.search(rb"process \[#* *\] +\d+% .*large.csv \d+ s", shown):
-            assert select.select([terminal], [], [], PATIENCE_SECONDS)[0], f"only this came: {shown!r}"
+            assert select.select([terminal], [], [], PATIENCE_SECONDS)[0], (
+                f"only this came: {shown!r}"
+            )
             shown += os.read(terminal, 65536)
 
     assert json.loads(process.communicate()[0])["ok"]
@@ -502,10 +576,10 @@ import resource, subprocess, sys
 ran = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, ran.stdout.decode())
 """
-"""Prints the largest memory that the program and each process below it had, in KiB, and then what the program printed.
+"""Prints the largest memory of each process of a program, in KiB, and what the program printed.
 
-It is a process of its own because a child begins with the largest memory of the process that started it. For the same
-reason the call is not forked: its memory would be that of the server.
+It is a process of its own, because a child begins with the largest memory of the process that
+started it. For the same reason, the program is not forked from the fork server.
 """
 
 
@@ -515,16 +589,34 @@ def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
     with path.open("w") as file:
         if kind == "many columns":
             file.write(",".join(f"c{n}" for n in range(1000)) + "\n")
-            file.writelines(",".join(str(row * 7919 + n) for n in range(1000)) + "\n" for row in range(600))
+            file.writelines(
+                ",".join(str(row * 7919 + n) for n in range(1000)) + "\n" for row in range(600)
+            )
         elif kind == "huge cells":
             file.write("a,b\n")
             file.writelines(f"{row}{'x' * 100_000},{row}\n" for row in range(300))
         else:
             file.write(",".join("abcdefgh") + "\n")
-            file.writelines(",".join(f"{row}-{n}" for n in range(8)) + "\n" for row in range(50_000))
+            file.writelines(
+                ",".join(f"{row}-{n}" for n in range(8)) + "\n" for row in range(50_000)
+            )
 
-    call = [sys.executable, "-S", "-E", "-c", _PEAK, *COMMAND, "process", "--input", str(path), "--jobs", "2"]
-    ran = subprocess.run(call, cwd=tool.cwd, env=tool.environ, stdin=subprocess.DEVNULL, capture_output=True)
+    call = [
+        sys.executable,
+        "-S",
+        "-E",
+        "-c",
+        _PEAK,
+        *COMMAND,
+        "process",
+        "--input",
+        str(path),
+        "--jobs",
+        "2",
+    ]
+    ran = subprocess.run(
+        call, cwd=tool.cwd, env=tool.environ, stdin=subprocess.DEVNULL, capture_output=True
+    )
     peak_kib, answer = ran.stdout.split(b" ", 1)
 
     assert json.loads(answer)["ok"]
@@ -532,17 +624,24 @@ def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
 
 
 def at_work_in_time(tool: Tool, *call: str | Path) -> Process:
-    """With a --timeout that is long enough on this machine to come to the work, which takes longer."""
+    """Start a command with a --timeout that is long enough to come to its work."""
     for seconds in TIMES:
         process = tool.start(*call, "--timeout", f"{seconds}s")
-        if wait_until(lambda process=process: children_of(process.pid) or process.poll()) != 10:  # type: ignore[misc]
-            break
-    return process
+        has_workers = wait_for_workers_or_exit(process)
+        if has_workers:
+            return process
+    raise AssertionError("the command has not come to its work")
+
+
+def wait_for_workers_or_exit(process: Process) -> bool:
+    """Return whether the command has workers. If it has not, it has exited."""
+    wait_until(lambda: children_of(process.pid) or process.poll() is not None)
+    return process.poll() is None
 
 
 @contextmanager
 def workers_stopped(process: Process) -> Iterator[list[int]]:
-    """The call is in the middle of its work for as long as the block lasts."""
+    """Keep the workers of a command stopped until the block ends."""
     workers = wait_until(lambda: children_of(process.pid))
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)

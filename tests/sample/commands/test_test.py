@@ -29,7 +29,10 @@ def test_checks_run_against_what_is_built(tool: Tool) -> None:
 
     data = tool("test").data
 
-    assert {entry["name"]: entry["status"] for entry in data["checks"]} == {"c": "passed", "d": "passed"}
+    assert {entry["name"]: entry["status"] for entry in data["checks"]} == {
+        "c": "passed",
+        "d": "passed",
+    }
 
 
 def test_a_failing_check_is_reported_with_the_end_of_its_output(tool: Tool) -> None:
@@ -65,7 +68,9 @@ def test_a_failing_build_before_the_checks_is_the_answer(tool: Tool) -> None:
 
 def test_many_tests_at_once_are_many_successes(tool: Tool) -> None:
     count = scale(3, 12)
-    declare(tool, target("a", "echo > x") + check("c", f"test -e out/a/x && {together(count)}", "'a'"))
+    declare(
+        tool, target("a", "echo > x") + check("c", f"test -e out/a/x && {together(count)}", "'a'")
+    )
     tool("build")
 
     results = tool.together([["test", "--timeout", f"{scale(20, 40)}s"]] * count)
@@ -101,7 +106,11 @@ def test_a_check_without_an_input_has_failed(tool: Tool) -> None:
 
     c, d = tool("test").response["data"]["checks"]
 
-    assert (c["status"], c["note"], d["status"]) == ("failed", "the input 'no' matches no file", "passed")
+    assert (c["status"], c["note"], d["status"]) == (
+        "failed",
+        "the input 'no' matches no file",
+        "passed",
+    )
 
 
 def test_a_workspace_without_checks_is_not_an_error(tool: Tool) -> None:
@@ -126,12 +135,17 @@ def test_timing_out_leaves_nothing_running(tool: Tool) -> None:
     assert are_gone(pids_in(tool.cwd / "pids"))
 
 
-@pytest.mark.parametrize("check", ["[check.a]\nneeds = ['a']", "[check.a]\nneeds = ['b']\n[check.b]\nneeds = ['a']"])
+@pytest.mark.parametrize(
+    "check", ["[check.a]\nneeds = ['a']", "[check.a]\nneeds = ['b']\n[check.b]\nneeds = ['a']"]
+)
 def test_a_check_may_have_the_name_of_a_target(tool: Tool, check: str) -> None:
     targets = "".join(
-        f"[target.{n}]\nrun = ['/bin/sh', '-c', 'echo {n} > x; touch y']\noutputs = ['x']\n" for n in "ab"
+        f"[target.{n}]\nrun = ['/bin/sh', '-c', 'echo {n} > x; touch y']\noutputs = ['x']\n"
+        for n in "ab"
     )
-    (tool.cwd / "tool.toml").write_text(targets + check.replace("needs", "run = ['test', '-d', 'out']\nneeds"))
+    (tool.cwd / "tool.toml").write_text(
+        targets + check.replace("needs", "run = ['test', '-d', 'out']\nneeds")
+    )
 
     ran = tool("test", "--build")
 
