@@ -11,9 +11,12 @@ from sampletool.kit.testing.tool import Tool
 
 NAME_OF_ORIGINAL = re.compile(
     rf"{PACKAGE}|\b{PROGRAM}\.toml|[/\"'`]\.{PROGRAM}\b|{PROGRAM.upper()}_[A-Z]"
-    rf"|[`\"]{PROGRAM}[`\" ]|\b{PROGRAM} (config|lock|inventory|item|--)"
+    rf"|[`\"]{PROGRAM}[`\" ]|\b{PROGRAM} (?:(?:config|lock|inventory|item)\b|--)"
 )
-"""What a new project must not contain: the names of the project that it was created from."""
+"""What a new project must not contain: the names of the project that it was created from.
+
+A text about a server for agents may say "the tool lock_list". There, `tool` is not the program.
+"""
 
 
 def make_choice(**changes: Any) -> Choice:
