@@ -10,7 +10,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.safety.signals import Signals
 from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
 from sampletool.sample.job import Job
-from sampletool.sample.workspace import Declarations, choose, read_workspace
+from sampletool.sample.workspace import Declarations, choose, read_again, read_workspace
 
 _GOOD = """
 [target.a]
@@ -49,6 +49,18 @@ def test_targets_and_checks_are_read() -> None:
 
     assert jobs.targets["b"] == Job("b", ("true",), (), ("y",), ("a",))
     assert jobs.checks["c"].needs == ("b",)
+
+
+def test_a_file_that_was_changed_meanwhile_is_read_again() -> None:
+    context = Context(Signals())
+    before = read(_GOOD)
+
+    unchanged = read_again(context, before)
+    Path("tool.toml").write_text(target("new"))
+    changed = read_again(context, before)
+
+    assert unchanged is before
+    assert list(changed.targets) == ["new"]
 
 
 def test_a_target_comes_after_its_needs() -> None:
