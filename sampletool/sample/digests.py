@@ -35,14 +35,18 @@ def digest(path: str | Path, check: Callable[[], None]) -> str:
     Return "" if the file cannot be read. `check` is called while it is read, and may raise.
     """
     content_digest = hashlib.sha256()
-    with suppress(OSError), open(path, "rb", buffering=0) as file:
-        while block := file.read(_BLOCK_BYTES):
-            check()
-            content_digest.update(block)
-        is_executable = os.fstat(file.fileno()).st_mode & 0o111
-        mark = "x" if is_executable else ""
-        return content_digest.hexdigest() + mark
-    return ""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            while block := file.read(_BLOCK_BYTES):
+                check()
+                content_digest.update(block)
+            mode = os.fstat(file.fileno()).st_mode
+    except OSError:
+        return ""
+    is_executable = mode & 0o111 != 0
+    if is_executable:
+        return f"{content_digest.hexdigest()}x"
+    return content_digest.hexdigest()
 
 
 class DigestCache:
@@ -55,32 +59,29 @@ class DigestCache:
         clock: Callable[[], float] = time.time,
         boot_id: str | None = None,
     ) -> None:
-        """Read what was remembered. If there is nothing that can be used, begin with nothing."""
+        """Read the cache file. If it cannot be used, begin without digests."""
         self._path = path
         self._check = check
         self._clock = clock
         self._boot_id = _read_boot_id() if boot_id is None else boot_id
-        self._remembered: dict[str, tuple[str, Stamp]] = {}
+        self._remembered = _read_cache(path, self._boot_id)
+        """The digest of each file, and the stamp that the file had when it was read."""
         self._has_changed = False
-        with suppress(*EXPECTED, ValueError, TypeError, KeyError, AttributeError):
-            content = json.loads(read_regular(path, _MAX_CACHE_BYTES, follow=False))
-            # Without a boot id, nobody knows whether there was a reboot.
-            if content["boot_id"] == self._boot_id != "":
-                for name, (file_digest, stamp) in content["files"].items():
-                    self._remembered[name] = (str(file_digest), list(stamp))
 
     def digest(self, path: str | Path) -> str:
         """Return the digest of a file, from memory if the file is unchanged."""
         name = str(path)
-        before = _stamp_of(name)
-        remembered_digest, stamp = self._remembered.get(name, ("", None))
-        if stamp is not None and stamp == before:
-            return remembered_digest
-        now = self._clock()
+        stamp = _stamp_of(name)
+        if name in self._remembered:
+            remembered_digest, remembered_stamp = self._remembered[name]
+            if stamp == remembered_stamp:
+                return remembered_digest
+        started_at = self._clock()
         file_digest = digest(name, self._check)
-        # If the file changes while it is read, it has another stamp from then on.
-        if before is not None and _is_settled(before, now):
-            self._remembered[name] = (file_digest, before)
+        # The stamp is older than the digest. If the file has changed while it was read, it has
+        # another stamp now, so this digest is never used.
+        if stamp is not None and _is_settled(stamp, started_at):
+            self._remembered[name] = (file_digest, stamp)
             self._has_changed = True
         return file_digest
 
@@ -97,6 +98,19 @@ class DigestCache:
         with suppress(*EXPECTED):
             replace(self._path, content.encode())
             self._has_changed = False
+
+
+def _read_cache(path: Path, boot_id: str) -> dict[str, tuple[str, Stamp]]:
+    """Return the digests and stamps in the cache file. Return none if they cannot be trusted."""
+    remembered: dict[str, tuple[str, Stamp]] = {}
+    # Nobody but this tool should write to the file, but it can have any content.
+    with suppress(*EXPECTED, ValueError, TypeError, KeyError, AttributeError):
+        content = json.loads(read_regular(path, _MAX_CACHE_BYTES, follow=False))
+        is_from_this_boot = content["boot_id"] == boot_id and boot_id != ""
+        if is_from_this_boot:
+            for name, (file_digest, stamp) in content["files"].items():
+                remembered[name] = (str(file_digest), list(stamp))
+    return remembered
 
 
 def _read_boot_id() -> str:

@@ -29,8 +29,9 @@ def settle(directory: Path, wanted: list[str]) -> list[str]:
 
 
 def _settle_path(directory: Path, path: str, wanted: list[str]) -> Iterator[str]:
-    """Settle what is at this path, and yield the paths of the files that stay."""
+    """Settle the file or directory at this path, and yield the paths of the files that stay."""
     full_path = directory / path
+    # An output can be a directory. Then everything in it is wanted, too.
     is_wanted = any(f"{path}/".startswith(f"{output}/") for output in wanted)
     has_wanted_inside = any(output.startswith(f"{path}/") for output in wanted)
     is_directory = stat.S_ISDIR(full_path.lstat().st_mode)

@@ -8,9 +8,7 @@ from sampletool.kit.testing.tool import Tool
 
 
 @pytest.mark.parametrize(("command", "names"), [("build", "report\nraw\n"), ("test", "fits\n")])
-def test_what_the_workspace_declares_is_offered(
-    tool: Tool, workspace: Path, command: str, names: str
-) -> None:
+def test_declared_names_are_offered(tool: Tool, workspace: Path, command: str, names: str) -> None:
     jobs = "".join(
         f'[{kind}]\nrun = ["true"]\noutputs = ["{kind}"]\n'
         for kind in ("target.report", "target.raw")

@@ -97,7 +97,7 @@ def test_a_file_that_was_changed_a_moment_ago_is_read_again(
     assert len(reads.names) == read_count
 
 
-def test_what_a_file_was_before_it_changed_while_it_was_read_is_not_believed(
+def test_the_digest_of_a_file_that_changes_while_it_is_read_is_not_remembered(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def change_after_reading(path: str, _check: object) -> str:

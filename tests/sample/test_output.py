@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "out.json"
 
 
-def test_a_result_is_json_that_names_what_it_was_made_of(path: Path) -> None:
+def test_a_result_is_json_and_contains_its_identity(path: Path) -> None:
     assert put(path) == "created"
 
     written = json.loads(path.read_bytes())
@@ -39,13 +39,13 @@ def test_a_result_is_json_that_names_what_it_was_made_of(path: Path) -> None:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_the_same_again_is_there_already(path: Path, overwrite: bool) -> None:
+def test_the_same_result_is_found(path: Path, overwrite: bool) -> None:
     put(path)
 
     assert check_output(path, {"inputs": ["abc"]}, overwrite=overwrite) == ("unchanged", COLUMNS)
 
 
-def test_anything_else_is_refused_before_the_work(path: Path) -> None:
+def test_another_result_is_refused(path: Path) -> None:
     put(path)
     before = path.read_bytes()
 
@@ -96,7 +96,9 @@ def test_a_result_that_was_cut_or_edited_is_not_taken_for_the_result(
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "directory", "fifo"])
-def test_what_is_not_a_file_is_never_replaced(path: Path, tmp_path: Path, kind: str) -> None:
+def test_something_other_than_a_file_is_never_replaced(
+    path: Path, tmp_path: Path, kind: str
+) -> None:
     target = tmp_path / "target"
     if kind == "link":
         target.write_text("mine")
@@ -126,7 +128,7 @@ def test_overwriting_replaces_it_and_keeps_its_mode(path: Path) -> None:
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_new_result_is_for_all_to_read_whom_the_umask_lets(path: Path, overwrite: bool) -> None:
+def test_the_umask_decides_who_may_read_a_new_result(path: Path, overwrite: bool) -> None:
     umask = os.umask(0o027)
     try:
         put(path, overwrite=overwrite)
@@ -137,7 +139,7 @@ def test_a_new_result_is_for_all_to_read_whom_the_umask_lets(path: Path, overwri
 
 
 @pytest.mark.parametrize("theirs", ["theirs", "abc"])
-def test_what_a_faster_caller_without_our_lock_published_stays(
+def test_the_result_of_a_faster_command_without_our_lock_stays(
     path: Path, theirs: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same result is no reason to complain."""
@@ -176,7 +178,7 @@ def test_the_lock_of_a_session_s_result_goes_with_the_session() -> None:
     assert lock_path(path).parent == path.parent
 
 
-def test_looking_says_what_would_happen_and_leaves_nothing(path: Path, home: Path) -> None:
+def test_checking_an_output_creates_nothing(path: Path, home: Path) -> None:
     effects = [look_for(path)]
     left = [*path.parent.glob("*.json"), *home.glob("xdg_state_home/*")]
     put(path)
@@ -189,7 +191,7 @@ def test_looking_says_what_would_happen_and_leaves_nothing(path: Path, home: Pat
 
 
 @pytest.mark.leaves_litter
-def test_litter_of_the_killed_is_removed_and_the_file_of_a_living_writer_is_not(path: Path) -> None:
+def test_temporary_files_are_removed_only_if_they_are_old(path: Path) -> None:
     old, new = (path.with_name(f".{path.name}.{pid}-0123abcd.tmp") for pid in (1, 2))
     old.write_text("half")
     new.write_text("half")

@@ -148,7 +148,7 @@ def test_the_profiles_of_parts_merge_into_that_of_the_whole(different: int) -> N
         assert parts[0].describe() == whole, cut
 
 
-def test_what_is_kept_is_bounded() -> None:
+def test_the_number_of_counted_values_is_bounded() -> None:
     columns = [ColumnProfile()]
     kept = []
     for batch in range(30):

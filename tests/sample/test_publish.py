@@ -52,7 +52,7 @@ def write(directory: Path, *names: str) -> None:
         (directory / name).write_text(name)
 
 
-def test_what_was_published_is_there_and_whole(root: Path) -> None:
+def test_published_outputs_are_linked_and_undamaged(root: Path) -> None:
     store = publish(root, 1, x="one", y="two")
 
     assert (root / "out" / "t" / "x").read_text() == "one"
@@ -60,7 +60,7 @@ def test_what_was_published_is_there_and_whole(root: Path) -> None:
     assert Outputs(root).damage("t") is None
 
 
-def test_a_reader_who_resolves_once_sees_one_version_whole(root: Path) -> None:
+def test_a_reader_that_resolves_the_link_once_sees_one_version(root: Path) -> None:
     publish(root, 0, x="0", y="0")
     done, torn = threading.Event(), []
 
@@ -87,7 +87,7 @@ def test_a_reader_who_resolves_once_sees_one_version_whole(root: Path) -> None:
 @pytest.mark.parametrize(
     "harm", ["edited", "truncated", "removed", "link removed", "link moved", "version removed"]
 )
-def test_harm_done_by_hand_is_noticed_and_named(root: Path, harm: str) -> None:
+def test_outputs_that_were_changed_by_hand_are_reported(root: Path, harm: str) -> None:
     store = publish(root, 1, x="one")
     file, link = store.version_directory("t") / "x", root / "out" / "t"
     file.chmod(0o644)
@@ -119,7 +119,7 @@ def test_outputs_are_read_only_so_that_an_editor_does_not_change_the_store_by_ac
     assert (root / "out" / "t" / "x").stat().st_mode & 0o222 == 0
 
 
-def test_a_torn_line_of_the_journal_is_passed_over(root: Path) -> None:
+def test_a_line_of_the_journal_that_was_cut_off_is_ignored(root: Path) -> None:
     publish(root, 1, x="one")
     journal = root / ".tool" / "built.jsonl"
     journal.write_bytes(journal.read_bytes() + b'\n["t", {"version": "t-f')
@@ -178,7 +178,7 @@ def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: 
     assert Outputs(root).damage("t") is None
 
 
-def test_what_cannot_be_recorded_is_not_linked_and_hides_nothing(
+def test_a_version_that_cannot_be_recorded_is_not_linked(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(root, 1, x="one")
@@ -199,7 +199,7 @@ def test_what_cannot_be_recorded_is_not_linked_and_hides_nothing(
     assert Outputs(root).damage("t") is None
 
 
-def test_what_is_linked_is_never_pruned(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_linked_version_is_never_removed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     linked = publish(root, 1, x="one").records["t"].version
     publish_killed_at(monkeypatch, "replace", root)
     monkeypatch.setattr("sampletool.sample.publish._KEPT_SECONDS", -1)
@@ -238,7 +238,7 @@ def test_the_journal_is_flushed_once_at_the_end(
     ]
 
 
-def test_a_call_that_is_killed_while_it_links_leaves_nothing_beside_the_outputs(
+def test_a_command_that_is_killed_while_it_links_leaves_nothing_in_out(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(root, 1, x="one")
@@ -262,7 +262,7 @@ def test_a_hard_link_becomes_a_file_of_its_own(root: Path, made: Path) -> None:
     assert source.stat().st_mode & 0o200
 
 
-def test_what_a_command_made_read_only_can_be_kept(root: Path, made: Path) -> None:
+def test_read_only_outputs_can_be_published(root: Path, made: Path) -> None:
     (made / "x").mkdir()
     (made / "x" / "y").touch()
     (made / "junk").touch()
@@ -275,14 +275,14 @@ def test_what_a_command_made_read_only_can_be_kept(root: Path, made: Path) -> No
     assert stat.S_IMODE((kept / "x").stat().st_mode) == 0o700
 
 
-def test_an_output_that_lies_too_deep_is_refused(root: Path, made: Path) -> None:
+def test_an_output_that_is_too_deep_is_refused(root: Path, made: Path) -> None:
     (made / Path(*"x" * 150)).mkdir(parents=True)
 
     with pytest.raises(ValueError, match="100 directories deep"):
         keep(root, "x")
 
 
-def test_what_is_deep_or_closed_is_removed(made: Path) -> None:
+def test_deep_and_unreadable_trees_are_removed(made: Path) -> None:
     outside = made.parent / "outside"
     outside.mkdir()
     (outside / "kept").touch()
@@ -340,7 +340,7 @@ def test_an_output_that_is_no_file_is_named(
     assert "'x" in str(refused.value)
 
 
-def test_what_was_made_read_only_is_removed_and_what_links_lead_to_stays(
+def test_read_only_files_are_removed_and_the_targets_of_links_stay(
     tmp_path: Path, made: Path
 ) -> None:
     write(tmp_path, "elsewhere/file")
@@ -354,7 +354,7 @@ def test_what_was_made_read_only_is_removed_and_what_links_lead_to_stays(
     assert (tmp_path / "elsewhere" / "file").exists()
 
 
-def test_a_link_in_the_place_of_the_directory_is_removed_and_what_it_leads_to_stays(
+def test_a_link_instead_of_the_directory_is_removed_and_its_target_stays(
     tmp_path: Path, root: Path, made: Path
 ) -> None:
     write(tmp_path, "elsewhere/file")

@@ -10,7 +10,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.safety.signals import Signals
 from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
 from sampletool.sample.job import Job
-from sampletool.sample.workspace import Declarations, choose, read_workspace
+from sampletool.sample.workspace import Declarations, choose, read_again, read_workspace
 
 _GOOD = """
 [target.a]
@@ -51,11 +51,23 @@ def test_targets_and_checks_are_read() -> None:
     assert jobs.checks["c"].needs == ("b",)
 
 
-def test_what_is_needed_comes_first() -> None:
+def test_a_file_that_was_changed_meanwhile_is_read_again() -> None:
+    context = Context(Signals())
+    before = read(_GOOD)
+
+    unchanged = read_again(context, before)
+    Path("tool.toml").write_text(target("new"))
+    changed = read_again(context, before)
+
+    assert unchanged is before
+    assert list(changed.targets) == ["new"]
+
+
+def test_a_target_comes_after_its_needs() -> None:
     assert [job.name for job in read(_GOOD).with_needs(["b"])] == ["a", "b"]
 
 
-def test_all_that_is_wrong_is_reported_at_once() -> None:
+def test_all_mistakes_are_reported_together() -> None:
     found = mistakes(
         """
         [target.a]
@@ -143,7 +155,7 @@ def test_a_long_chain_of_needs_is_as_good_as_a_short_one() -> None:
     assert [job.name for job in jobs.with_needs(["t0"])][:2] == ["t2000", "t1999"]
 
 
-def test_names_that_are_not_there_are_reported_with_hints() -> None:
+def test_unknown_names_are_reported() -> None:
     jobs = read(_GOOD)
 
     assert choose("target", [], jobs.targets) == ["a", "b"]
@@ -199,13 +211,13 @@ def target(
         (target(outputs="'x', 'x'"), "outputs: 'x' is declared 2 times"),
     ],
 )
-def test_what_would_reach_outside_is_refused(wrong: str, said: str) -> None:
+def test_a_wrong_name_or_path_is_refused(wrong: str, said: str) -> None:
     (problem,) = mistakes(wrong)
 
     assert said in problem
 
 
-def test_nothing_is_wrong_with_what_stays_inside() -> None:
+def test_paths_inside_the_workspace_are_accepted() -> None:
     assert read(target(inputs="'*.txt', 'd/x'", outputs="'x', 'd/x', 'd.x'")).targets[
         "j"
     ].inputs == ("*.txt", "d/x")
@@ -244,7 +256,7 @@ def test_a_pattern_means_the_same_on_every_python_and_a_file_of_that_name_goes_f
     assert Job("j", inputs=(pattern,)).find_inputs(workspace) == {*meant}
 
 
-def test_a_directory_as_an_input_has_advice_how_to_write_it(workspace: Path) -> None:
+def test_a_directory_as_an_input_has_a_hint_how_to_write_it(workspace: Path) -> None:
     make("src/a")
 
     with pytest.raises(

@@ -48,7 +48,7 @@ def test_a_build_that_builds_something_changes_the_usual_duration(tool: Tool, de
     assert 0 < (usual_ms(lock_path) or 0) < 123_456_789
 
 
-def test_a_dry_run_makes_nothing(tool: Tool, totals: Path) -> None:
+def test_a_dry_run_of_a_build_creates_nothing(tool: Tool, totals: Path) -> None:
     before = sorted(totals.rglob("*"))
 
     ran = tool("build", "--dry-run")
@@ -74,7 +74,9 @@ def test_a_target_sees_what_it_declared_and_nothing_else(tool: Tool) -> None:
     assert f"{tool.cwd}/.tool/tmp/s-1." in seen
 
 
-def test_outputs_of_what_it_needs_are_there_and_what_it_did_not_declare_goes(tool: Tool) -> None:
+def test_a_target_finds_the_outputs_of_its_needs_and_undeclared_files_are_removed(
+    tool: Tool,
+) -> None:
     declare(
         tool,
         target("a", "echo one > x; echo junk > junk")
@@ -111,7 +113,7 @@ def test_a_failure_skips_what_needs_it_and_nothing_else(tool: Tool) -> None:
     assert bad["log"].startswith(tool.environ["TMPDIR"])
 
 
-def test_a_failed_build_leaves_the_last_good_outputs_and_the_next_goes_on(tool: Tool) -> None:
+def test_a_failed_build_leaves_the_last_good_outputs_and_the_next_one_continues(tool: Tool) -> None:
     declare(tool, target("a", "echo one > x") + target("b", "cp in x", inputs="'in'"))
     (tool.cwd / "in").write_text("good")
     tool("build")
@@ -139,7 +141,7 @@ def test_an_output_that_is_missing_or_leads_away_is_a_failure(
     assert not (tool.cwd / "out" / "a").exists()
 
 
-def test_a_program_that_is_not_there_is_a_failed_target(tool: Tool) -> None:
+def test_a_missing_program_is_a_failed_target(tool: Tool) -> None:
     declare(
         tool, "[target.a]\nrun = ['no-such-program']\noutputs = ['x']\n" + target("b", "echo > x")
     )
@@ -147,7 +149,7 @@ def test_a_program_that_is_not_there_is_a_failed_target(tool: Tool) -> None:
     assert statuses(tool("build").response["data"]) == {"a": "failed", "b": "built"}
 
 
-def test_all_that_hinders_is_reported_before_anything_runs(tool: Tool) -> None:
+def test_all_obstacles_are_reported_before_anything_runs(tool: Tool) -> None:
     declare(
         tool,
         target("a", "echo > x", inputs="'missing'")
@@ -238,7 +240,7 @@ def test_outputs_that_cannot_be_kept_are_a_failed_target_and_the_others_are_buil
     assert "cannot be kept" in ran.response["data"]["targets"][0]["note"]
 
 
-def test_what_a_command_made_read_only_goes_with_its_scratch_directory(tool: Tool) -> None:
+def test_a_read_only_scratch_directory_is_removed(tool: Tool) -> None:
     declare(
         tool,
         target("a", "mkdir -p cache/deep; touch cache/deep/file; chmod -R a-w cache; echo > x"),
@@ -265,7 +267,7 @@ def test_odd_declarations_are_reported_before_anything_runs(tool: Tool, text: st
     assert tool("build").code == "VALIDATION_ERROR"
 
 
-def test_memory_is_in_proportion_to_what_is_there(tool: Tool, totals: Path) -> None:
+def test_a_small_build_needs_little_memory(tool: Tool, totals: Path) -> None:
     """A journal of some hundred bytes needs no gigabyte, wherever the limit of its size is."""
     tool("build")
 
@@ -291,7 +293,7 @@ def test_a_command_sees_the_variables_of_the_caller(tool: Tool) -> None:
     assert tool("build", TOOL_TRACE_ID="t-2").data["effect"] == "unchanged"
 
 
-def test_a_wrong_name_makes_nothing(tool: Tool, totals: Path) -> None:
+def test_a_wrong_name_creates_nothing(tool: Tool, totals: Path) -> None:
     before = sorted(totals.rglob("*"))
 
     assert [tool(command, "nosuch").code for command in ("build", "test")] == [

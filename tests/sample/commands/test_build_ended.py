@@ -31,7 +31,7 @@ from tests.sample.support import (
 )
 
 
-def test_of_two_builds_one_works_and_the_answer_of_the_other_names_it(tool: Tool) -> None:
+def test_of_two_builds_one_works_and_the_error_of_the_other_names_it(tool: Tool) -> None:
     declare(tool, target("a", "touch started; sleep 30; echo > x"))
     slow = start(tool, "build", "--session-id", "slow")
 

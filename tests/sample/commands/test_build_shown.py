@@ -20,10 +20,10 @@ from tests.sample.support import (
 )
 
 
-def test_json_lines_tell_each_target_and_end_with_the_answer(tool: Tool, totals: Path) -> None:
+def test_json_lines_have_each_target_and_end_with_the_response(tool: Tool, totals: Path) -> None:
     ran = tool("build", "--format", "jsonl")
 
-    *events, answer = [json.loads(line) for line in ran.stdout.splitlines()]
+    *events, response = [json.loads(line) for line in ran.stdout.splitlines()]
     assert [event["event"] for event in events if event["event"] != "heartbeat"] == [
         "target_started",
         "target_done",
@@ -31,7 +31,7 @@ def test_json_lines_tell_each_target_and_end_with_the_answer(tool: Tool, totals:
     done = [event for event in events if event["event"] == "target_done"]
     assert [event["target"]["name"] for event in done] == ["totals", "report"]
     assert all(event["seconds"] > 0 for event in done)
-    assert answer["ok"]
+    assert response["ok"]
 
 
 def test_silence_is_filled_by_heartbeats_that_name_what_runs(tool: Tool) -> None:
@@ -70,7 +70,7 @@ def test_a_person_sees_each_target_start_and_end_with_its_seconds_and_what_runs_
     assert re.search(r"build \[#* *\] +\d+% totals \d+ s", text)
 
 
-def test_what_runs_now_is_shown_as_soon_as_it_runs(tool: Tool) -> None:
+def test_running_targets_are_shown_at_once(tool: Tool) -> None:
     declare(tool, "".join(target(f"t{n}", f"{at_work()}; echo > x") for n in range(6)))
     ours, theirs = os.openpty()
     environ = tool.environ | {"TERM": "xterm", "COLUMNS": "120"}
@@ -103,14 +103,16 @@ def test_a_person_sees_the_end_of_what_a_failed_target_wrote_and_where_all_of_it
     assert Path(seen[-1].removeprefix("    whole output: ")).read_text().startswith("1\n2\n")
 
 
-def test_lines_about_targets_are_for_a_terminal_or_for_who_asks(tool: Tool, totals: Path) -> None:
+def test_lines_about_targets_are_shown_at_a_terminal_or_with_verbose(
+    tool: Tool, totals: Path
+) -> None:
     assert tool("build").stderr == b""
     (totals / "out" / "totals").unlink()
 
     assert b"totals: built in " in tool("build", "--verbose").stderr
 
 
-def test_the_end_of_the_output_has_no_bytes_that_move_a_cursor(tool: Tool) -> None:
+def test_control_characters_in_the_tail_are_escaped(tool: Tool) -> None:
     declare(tool, target("a", "printf 'a\\tb \\033[31mred\\r\\nlast'; exit 1"))
 
     (failed,) = tool("build").response["data"]["targets"]

@@ -29,7 +29,7 @@ from tests.sample.support import (
         ("link", "out/totals does not lead to the last build"),
     ],
 )
-def test_what_is_stale_is_built_again_and_the_answer_says_why(
+def test_a_stale_target_is_built_again_and_the_response_says_why(
     tool: Tool, totals: Path, change: str, why: str
 ) -> None:
     toml = totals / "tool.toml"
@@ -48,9 +48,9 @@ def test_what_is_stale_is_built_again_and_the_answer_says_why(
     else:
         toml.write_text(toml.read_text().replace("wc -l <", "wc -w <"))
 
-    forecast, ran = tool("build", "--dry-run"), tool("build")
+    predicted, ran = tool("build", "--dry-run"), tool("build")
 
-    assert reason(ran, "totals") == reason(forecast, "totals") == why
+    assert reason(ran, "totals") == reason(predicted, "totals") == why
     assert statuses(ran.data)["totals"] == "built"
     assert json.loads((totals / "out" / "totals" / "totals.json").read_text())
 
@@ -94,7 +94,7 @@ def test_a_target_is_not_built_when_what_it_needs_came_out_the_same(tool: Tool) 
     assert set(statuses(tool("build").data).values()) == {"up_to_date"}
 
 
-def test_an_input_that_changes_while_it_is_read_is_not_believed(tool: Tool) -> None:
+def test_a_target_whose_input_changes_while_it_is_built_is_built_again(tool: Tool) -> None:
     (tool.cwd / "in").write_text("AAAA")
     declare(tool, target("a", f"{UNTIL_GO}; cp in x", inputs="'in'"))
     process = start(tool, "build")
@@ -109,7 +109,7 @@ def test_an_input_that_changes_while_it_is_read_is_not_believed(tool: Tool) -> N
     assert statuses(tool("build").data) == {"a": "up_to_date"}
 
 
-def test_what_is_needed_is_not_believed_either_if_it_was_changed_meanwhile(tool: Tool) -> None:
+def test_a_target_whose_need_changes_while_it_is_built_is_built_again(tool: Tool) -> None:
     needy = target("b", f"{UNTIL_GO}; cat out/a/x in > x", needs="'a'", inputs="'in'")
     declare(tool, target("a", "echo good > x") + needy)
     (tool.cwd / "in").write_text("one")
@@ -126,7 +126,7 @@ def test_what_is_needed_is_not_believed_either_if_it_was_changed_meanwhile(tool:
     assert (tool.cwd / "out" / "b" / "x").read_text() == "good\none"
 
 
-def test_an_input_whose_directory_was_exchanged_meanwhile_is_not_believed(tool: Tool) -> None:
+def test_a_target_is_built_again_if_the_directory_of_its_input_was_exchanged(tool: Tool) -> None:
     for version in ("one", "two"):
         (tool.cwd / version).mkdir()
         (tool.cwd / version / "in").write_text(version)
@@ -145,7 +145,7 @@ def test_an_input_whose_directory_was_exchanged_meanwhile_is_not_believed(tool: 
     assert (tool.cwd / "out" / "a" / "x").read_text() == "one"
 
 
-def test_that_an_output_can_be_executed_is_part_of_what_it_is(tool: Tool) -> None:
+def test_an_output_that_is_no_longer_executable_has_changed(tool: Tool) -> None:
     (tool.cwd / "in").write_text("x")
     needy = "test -x out/a/x && echo yes > x || echo no > x"
     declare(
@@ -162,7 +162,7 @@ def test_that_an_output_can_be_executed_is_part_of_what_it_is(tool: Tool) -> Non
     assert (tool.cwd / "out" / "b" / "x").read_text() == "no\n"
 
 
-def test_a_file_that_was_put_beside_the_outputs_has_them_built_again(tool: Tool) -> None:
+def test_a_file_added_to_the_outputs_makes_the_target_stale(tool: Tool) -> None:
     meddling = target("b", "touch out/a/extra x", needs="'a'")
     declare(tool, target("a", "touch x") + meddling + target("c", "ls out/a > x", needs="'a', 'b'"))
 
@@ -190,7 +190,7 @@ def test_a_file_that_was_put_beside_the_outputs_has_them_built_again(tool: Tool)
         ),
     ],
 )
-def test_what_is_gone_or_was_put_beside_makes_its_target_stale(
+def test_a_missing_or_additional_file_makes_its_target_stale(
     tool: Tool, script: str, change: str, why: str
 ) -> None:
     declare(tool, target("a", script, inputs="'*.txt'"))

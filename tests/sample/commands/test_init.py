@@ -18,7 +18,7 @@ from sampletool.sample.commands import build, init, test
 from sampletool.sample.new_directory import refuse_wide_directory
 
 
-def test_it_makes_a_workspace_in_which_the_examples_of_build_and_test_work(tool: Tool) -> None:
+def test_the_examples_of_build_and_test_work_in_a_new_workspace(tool: Tool) -> None:
     """This starts Python 7 times, because targets and checks of the workspace are scripts."""
     init_demo, *examples = (
         call for command in (init, build, test) for call in command.spec.examples
@@ -43,6 +43,7 @@ def test_every_command_in_the_guide_of_the_workspace_works(tool: Tool) -> None:
     results = {command: demo(*shlex.split(command)).status for command in commands}
 
     assert len(commands) >= 7
+    assert "<!--" not in guide
     assert set(results.values()) == {0}, results
 
 
@@ -59,7 +60,7 @@ def test_it_never_overwrites_and_says_what_is_in_the_way(tool: Tool) -> None:
 
 @pytest.mark.parametrize("place", ["demo/data", "demo"])
 @pytest.mark.parametrize("kind", ["file", "dangling link"])
-def test_what_is_in_the_place_of_a_directory_is_reported_and_nothing_is_made(
+def test_something_in_the_place_of_a_directory_is_reported_and_nothing_is_created(
     tool: Tool, place: str, kind: str
 ) -> None:
     path = tool.cwd / place
@@ -74,12 +75,12 @@ def test_what_is_in_the_place_of_a_directory_is_reported_and_nothing_is_made(
 
 
 @pytest.mark.parametrize("name", ["", "-x", "a\nb"])
-def test_what_is_no_name_for_a_directory_is_refused(tool: Tool, name: str) -> None:
+def test_a_text_that_is_no_directory_name_is_refused(tool: Tool, name: str) -> None:
     assert tool("init", "--", name).code == "UNSAFE_PATH"
     assert os.listdir(tool.cwd) == []
 
 
-def test_many_at_once_make_one_workspace(tool: Tool) -> None:
+def test_concurrent_commands_create_one_workspace(tool: Tool) -> None:
     results = tool.together([["init", "demo"]] * scale(2, 20))
 
     assert {ran.status for ran in results} == {0}
@@ -87,7 +88,7 @@ def test_many_at_once_make_one_workspace(tool: Tool) -> None:
     assert Tool(tool.environ, tool.cwd / "demo")("build", "--dry-run").status == 0
 
 
-def test_nobody_writes_beside_another_who_makes_the_workspace(tool: Tool) -> None:
+def test_only_one_command_creates_a_workspace_at_a_time(tool: Tool) -> None:
     with tool.stepped("init", "demo", watch=tool.cwd / "demo") as first:
         first.run_until("os.link")
         second = tool("init", "demo", "--lock-timeout", "0")
@@ -97,7 +98,7 @@ def test_nobody_writes_beside_another_who_makes_the_workspace(tool: Tool) -> Non
     assert made.status == 0
 
 
-def test_a_forecast_makes_nothing(tool: Tool) -> None:
+def test_a_dry_run_of_init_creates_nothing(tool: Tool) -> None:
     ran = tool("init", "demo", "--dry-run")
 
     assert "tool.toml" in ran.data["files"]
@@ -116,21 +117,21 @@ def test_a_forecast_makes_nothing(tool: Tool) -> None:
         "/".join(["y" * 200] * 25),
     ],
 )
-def test_a_forecast_fails_as_the_command_would(tool: Tool, name: str) -> None:
+def test_a_dry_run_fails_as_the_command_would(tool: Tool, name: str) -> None:
     (tool.cwd / "file").touch()
     (tool.cwd / "loop").symlink_to("loop")
 
-    forecast = tool("init", name, "--dry-run")
+    predicted = tool("init", name, "--dry-run")
     assert not (tool.cwd / "missing").exists()
     ran = tool("init", name)
 
-    assert (forecast.status, forecast.code) == (ran.status, ran.code)
-    assert forecast.status != 0
-    assert forecast.error["message"] == ran.error["message"]
+    assert (predicted.status, predicted.code) == (ran.status, ran.code)
+    assert predicted.status != 0
+    assert predicted.error["message"] == ran.error["message"]
 
 
 @pytest.mark.parametrize("name", [".", "missing/below"])
-def test_a_forecast_fails_if_the_nearest_directory_is_not_writable(
+def test_a_dry_run_fails_if_the_nearest_directory_is_not_writable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     directory = tmp_path / name

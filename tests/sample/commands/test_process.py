@@ -225,7 +225,7 @@ def test_silence_is_filled_by_heartbeats(tool: Tool, large: Path) -> None:
     assert json.loads(process.communicate()[0].splitlines()[-1])["ok"]
 
 
-def test_a_call_with_an_output_opens_no_session(tool: Tool, data: Path, home: Path) -> None:
+def test_a_command_with_an_output_opens_no_session(tool: Tool, data: Path, home: Path) -> None:
     tool("process", "--input", data, "--output", "out.json", "--session-id", "s")
 
     assert list((home / "tmpdir").iterdir()) == []
@@ -243,13 +243,13 @@ def test_two_sessions_never_share_a_path(tool: Tool, data: Path) -> None:
 def test_a_dry_run_says_what_would_happen_and_creates_nothing(
     tool: Tool, data: Path, home: Path
 ) -> None:
-    forecast = tool("process", "--input", data, "--dry-run", "--session-id", "s")
+    predicted = tool("process", "--input", data, "--dry-run", "--session-id", "s")
     left = [path for path in home.rglob("*") if path.is_file() and path.name != "calls.jsonl"]
     tool("process", "--input", data, "--session-id", "s")
     later = tool("process", "--input", data, "--dry-run", "--session-id", "s")
 
-    assert (forecast.data["effect"], forecast.meta["dry_run"]) == ("created", True)
-    assert forecast.data["output"] == str(session_result(home, "s"))
+    assert (predicted.data["effect"], predicted.meta["dry_run"]) == ("created", True)
+    assert predicted.data["output"] == str(session_result(home, "s"))
     assert left == []
     assert later.data["effect"] == "unchanged"
 
@@ -281,7 +281,9 @@ def test_a_stray_quote_costs_time_and_nothing_else(tool: Tool, tmp_path: Path) -
     [("a,b\n1,2\nshort\n", 3), ("", 1), ('a,"b\n1,2\n', 1), ("a,b\n1," + "x" * 3_000_000, 2)],
     ids=["short", "empty", "open header", "long line"],
 )
-def test_a_bad_row_ends_it_and_is_named_by_its_line(tool: Tool, content: str, line: int) -> None:
+def test_a_bad_row_ends_the_command_and_its_line_is_reported(
+    tool: Tool, content: str, line: int
+) -> None:
     (tool.cwd / "bad.csv").write_text(content)
 
     ran = tool("process", "--input", "bad.csv", "--output", "out.json")
@@ -335,7 +337,7 @@ def test_an_input_that_cannot_be_opened_is_reported_before_anything_is_created(
         (["--output", ""], "OUTPUT_EXISTS"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(
+def test_options_that_make_no_sense_are_refused(
     tool: Tool, data: Path, args: list[str], code: str
 ) -> None:
     before = data.read_bytes()
@@ -358,25 +360,23 @@ def test_an_input_that_changes_while_it_is_read_gives_no_result(tool: Tool, larg
     process = tool.start("process", "--input", large, "--output", "out.json")
     with workers_stopped(process), large.open("a") as file:
         file.write("1,2,3,4\n")
-    answer = json.loads(process.communicate()[0])
+    response = json.loads(process.communicate()[0])
 
-    assert answer.get("error", {}).get("code") == "INPUT_CHANGED"
+    assert response.get("error", {}).get("code") == "INPUT_CHANGED"
     assert not (tool.cwd / "out.json").exists()
 
 
-def test_a_call_out_of_time_says_so_also_where_its_input_has_changed(
-    tool: Tool, large: Path
-) -> None:
+def test_a_timeout_is_reported_even_if_the_input_has_changed(tool: Tool, large: Path) -> None:
     process = at_work_in_time(tool, "process", "--input", large, "--output", "out.json")
     with workers_stopped(process), large.open("a") as file:
         file.write("1,2,3,4\n")
         file.flush()
-        answer = json.loads(process.communicate()[0])
+        response = json.loads(process.communicate()[0])
 
-    assert answer.get("error", {}).get("code") == "TIMEOUT"
+    assert response.get("error", {}).get("code") == "TIMEOUT"
 
 
-def test_of_two_at_once_one_works_and_the_answer_of_the_other_names_it(
+def test_of_two_commands_one_works_and_the_error_of_the_other_names_it(
     tool: Tool, data: Path, large: Path
 ) -> None:
     first = tool.start("process", "--input", large, "--output", "out.json")
@@ -429,11 +429,11 @@ def test_two_homes_that_share_no_lock_never_overwrite_each_other(
     ):
         for each in (one, two):
             each.run_until("os.link")
-        answers = [json.loads(each.finish().stdout) for each in (one, two)]
+        responses = [json.loads(each.finish().stdout) for each in (one, two)]
 
-    assert answers[0]["data"]["effect"] == "created"
-    assert answers[1]["error"]["code"] == "OUTPUT_EXISTS"
-    assert read(output)["about"]["input"] == answers[0]["data"]["sha256"]
+    assert responses[0]["data"]["effect"] == "created"
+    assert responses[1]["error"]["code"] == "OUTPUT_EXISTS"
+    assert read(output)["about"]["input"] == responses[0]["data"]["sha256"]
 
 
 @pytest.fixture
@@ -448,7 +448,7 @@ def other_device(tmp_path: Path) -> Iterator[Path]:
     pytest.skip("there is no second file system to write to")
 
 
-def test_sessions_may_lie_on_another_device(tool: Tool, data: Path, other_device: Path) -> None:
+def test_sessions_may_be_on_another_device(tool: Tool, data: Path, other_device: Path) -> None:
     session = tool("process", "--input", data, TMPDIR=str(other_device), TOOL_SESSION_ID="s")
 
     assert Path(session.data["output"]).parent.parent.parent == other_device
@@ -517,9 +517,9 @@ def opened_by(pid: int) -> set[str]:
 def test_a_time_limit_ends_the_workers_too(tool: Tool, large: Path) -> None:
     process = at_work_in_time(tool, "process", "--input", large, "--output", "out.json")
     with workers_stopped(process) as workers:
-        answer = json.loads(process.communicate()[0])
+        response = json.loads(process.communicate()[0])
 
-    assert (answer["error"]["code"], process.returncode) == ("TIMEOUT", 10)
+    assert (response["error"]["code"], process.returncode) == ("TIMEOUT", 10)
     assert not any(map(is_alive, workers))
     assert not (tool.cwd / "out.json").exists()
 
@@ -530,10 +530,10 @@ def test_a_worker_that_is_killed_is_an_error_and_nothing_is_published(
     process = tool.start("process", "--input", large, "--output", "out.json")
     with workers_stopped(process) as workers:
         os.kill(workers[0], signal.SIGKILL)
-    answer = json.loads(process.communicate()[0])
+    response = json.loads(process.communicate()[0])
 
-    assert answer["error"]["code"] == "WORKER_LOST"
-    assert str(workers[0]) in answer["error"]["message"]
+    assert response["error"]["code"] == "WORKER_LOST"
+    assert str(workers[0]) in response["error"]["message"]
     assert not (tool.cwd / "out.json").exists()
 
 
@@ -617,9 +617,9 @@ def test_no_process_grows_beyond_60_mb(tool: Tool, kind: str) -> None:
     ran = subprocess.run(
         call, cwd=tool.cwd, env=tool.environ, stdin=subprocess.DEVNULL, capture_output=True
     )
-    peak_kib, answer = ran.stdout.split(b" ", 1)
+    peak_kib, response = ran.stdout.split(b" ", 1)
 
-    assert json.loads(answer)["ok"]
+    assert json.loads(response)["ok"]
     assert int(peak_kib) < 60 * 1024
 
 

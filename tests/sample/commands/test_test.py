@@ -21,7 +21,7 @@ def check(name: str, script: str, needs: str = "") -> str:
     return f"[check.{name}]\nrun = ['/bin/sh', '-c', '''{script}''']\nneeds = [{needs}]\n"
 
 
-def test_checks_run_against_what_is_built(tool: Tool) -> None:
+def test_checks_run_against_built_outputs(tool: Tool) -> None:
     built = "test -e out/a/x"
     declare(tool, target("a", "echo > x") + check("c", built, "'a'") + check("d", built, "'a'"))
     assert (tool("test").status, tool("test").code) == (4, "NOT_BUILT")
@@ -60,7 +60,7 @@ def test_stale_outputs_are_a_warning_or_built_first(tool: Tool) -> None:
     assert (built_first.status, built_first.response["warnings"]) == (0, [])
 
 
-def test_a_failing_build_before_the_checks_is_the_answer(tool: Tool) -> None:
+def test_if_the_build_before_the_checks_fails_no_check_runs(tool: Tool) -> None:
     declare(tool, target("a", "exit 1") + check("c", "true", "'a'"))
 
     assert tool("test", "--build").code == "BUILD_FAILED"
@@ -78,7 +78,7 @@ def test_many_tests_at_once_are_many_successes(tool: Tool) -> None:
     assert [ran.status for ran in results] == [0] * len(results)
 
 
-def test_a_build_is_kept_out_by_tests_and_learns_by_which(tool: Tool) -> None:
+def test_a_build_during_tests_fails_and_names_the_test(tool: Tool) -> None:
     declare(tool, target("a", "echo > x") + check("slow", "sleep 30"))
     tool("build")
     testing = tool.start("test", "--session-id", "testing")

@@ -1,4 +1,4 @@
-"""No region is missing from the report."""
+"""Check that no region is missing from the report."""
 
 import json
 

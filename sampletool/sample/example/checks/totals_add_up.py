@@ -1,4 +1,4 @@
-"""The totals of all regions are what the rows add up to."""
+"""Check that the totals of all regions are the sum of all rows."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Writes the totals as a table."""
+"""Write the totals as a table."""
 
 import json
 

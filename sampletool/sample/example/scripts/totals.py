@@ -1,4 +1,4 @@
-"""Adds up the sales of each region."""
+"""Add up the sales of each region."""
 
 import csv
 import json
