@@ -509,6 +509,7 @@ def test_a_claim_whose_reply_is_lost_is_repeated_and_its_task_runs_although_it_w
     report = work(worker, until_empty=True)
 
     assert (report.finished, report.lost, report.left) == (1, 0, 0)
+    assert worker.unfinished == set()
     assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)]
 
 

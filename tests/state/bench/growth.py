@@ -1,7 +1,8 @@
 """How the cost of a verb grows with the number of stored tasks: 100, 10,000 and 200,000.
 
 Half of the stored tasks have failed, and nearly all of the others are done. Each verb is timed 100
-times. The table shows the 20th percentile: other work on the machine only makes a verb slower.
+times. The table shows the 20th percentile: other work on the machine only makes a verb slower. The
+stores take turns, so that such work concerns all of them.
 
 The lists that are compared have 20 tasks. The last figure of each backend is for the first page of
 100 failed tasks out of 200,000.
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 from sampletool.state.connect import open_store
 from sampletool.state.postgres import PostgresStore
@@ -51,38 +52,34 @@ def main() -> None:
 
 
 def _measure_backend(backend: str) -> None:
-    first_row: list[float] = []
-    page_ms = 0.0
-    for size in SIZES:
-        with empty_store(backend) as store:
+    with empty_stores(backend) as stores:
+        for size, store in zip(SIZES, stores, strict=True):
             fill(store, size)
-            row = [timed(verb) for verb in verbs(store)]
-            if size == SIZES[-1]:
-                page_ms = timed(lambda: list_failed(store, 100))
-        first_row = first_row or row
-        growth = [later / first for later, first in zip(row, first_row, strict=True)]
+        rows = _time_in_turns([verbs(store) for store in stores])
+        ((page_ms,),) = _time_in_turns([[lambda: list_failed(stores[-1], 100)]])
+    for size, row in zip(SIZES, rows, strict=True):
+        growth = [later / first for later, first in zip(row, rows[0], strict=True)]
         cells = "".join(f"{ms:>10.2f}" for ms in row)
         factors = ", ".join(f"{factor:.2f}" for factor in growth)
-        print(f"{backend:<10} {size:>8,}{cells}   growth {factors}", flush=True)
+        print(f"{backend:<10} {size:>8,}{cells}   growth {factors}")
     print(f"{backend:<10} 100 failed tasks of {SIZES[-1]:,}: {page_ms:.2f} ms", flush=True)
 
 
 @contextmanager
-def empty_store(backend: str) -> Iterator[Store]:
-    """Yield a store without tasks, in a file or on a server of its own."""
-    with tempfile.TemporaryDirectory(prefix="growth-") as directory:
-        if backend == "sqlite":
-            with closing(open_store(f"sqlite://{directory}/state.db", None, make_policy())) as store:
-                yield store
-            return
-        server = Server(backend, run_directory(secrets.token_hex(6), backend))
-        try:
+def empty_stores(backend: str) -> Iterator[list[Store]]:
+    """Yield a store without tasks for each size: in files, or on one server."""
+    with tempfile.TemporaryDirectory(prefix="growth-") as directory, ExitStack() as stack:
+        urls = [f"sqlite://{directory}/{size}.db" for size in SIZES]
+        if backend != "sqlite":
+            server = Server(backend, run_directory(secrets.token_hex(6), backend))
+            stack.callback(server.end)
             make_url = postgres_url if backend == "postgres" else valkey_url
-            url = make_url(server, "main")
-            with closing(open_store(url, None, make_policy(patience=60))) as store:
-                yield store
-        finally:
-            server.end()
+            urls = [make_url(server, f"gw{number}") for number in range(len(SIZES))]
+        stores = []
+        for url in urls:
+            store = open_store(url, None, make_policy(patience=60))
+            stores.append(stack.enter_context(closing(store)))
+        yield stores
 
 
 def fill(store: Store, count: int) -> None:
@@ -137,15 +134,21 @@ def list_failed(store: Store, limit: int) -> None:
     assert len(store.task_list(None, "failed", 0, limit)) == limit
 
 
-def timed(verb: Callable[[], object]) -> float:
-    """Return how many milliseconds the verb takes, without the interference of other programs."""
-    durations_ms = []
+def _time_in_turns(verbs_of_stores: list[list[Callable[[], object]]]) -> list[list[float]]:
+    """Return how many milliseconds each verb takes, without the interference of other programs."""
+    durations_ms: list[list[list[float]]] = []
+    for store_verbs in verbs_of_stores:
+        durations_ms.append([[] for _ in store_verbs])
     for _ in range(_REPETITIONS):
-        started_at = time.perf_counter()
-        verb()
-        durations_ms.append((time.perf_counter() - started_at) * 1000)
-    first_fifth, *_others = statistics.quantiles(durations_ms, n=5)
-    return first_fifth
+        for store_verbs, store_durations in zip(verbs_of_stores, durations_ms, strict=True):
+            for verb, durations in zip(store_verbs, store_durations, strict=True):
+                started_at = time.perf_counter()
+                verb()
+                durations.append((time.perf_counter() - started_at) * 1000)
+    rows = []
+    for store_durations in durations_ms:
+        rows.append([statistics.quantiles(durations, n=5)[0] for durations in store_durations])
+    return rows
 
 
 if __name__ == "__main__":
