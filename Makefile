@@ -14,6 +14,7 @@ include sampletool/kit/kit.mk
 .PHONY: style revision forks docs busy bench soak matrix mutate mutants
 .PHONY: soak-state# state
 .PHONY: node# mcp
+.PHONY: audits# audit
 
 check: style
 
@@ -22,6 +23,9 @@ style: $(READY)  ## Show how dense the code is, next to other projects; fail whe
 
 revision: $(READY)  ## Raise the revision of the kit after a change of its files
 	@$(BIN)/python -m tests.project.revision
+
+audits: $(READY)  ## Audit known programs that are installed, and write their scores into docs/audit/audit.md # audit
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.audit.audits # audit
 
 # Clients of MCP and its conformance suite, with a Node.js of their own. A lock file would name a registry.
 node: $(VENV)/node/.ready  ## Install the programs for Node.js that test `tool mcp` # mcp

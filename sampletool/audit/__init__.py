@@ -1,3 +1,6 @@
-"""Runs a foreign command many times at once, and says what it lost. Knows nothing of what is inside it."""
+"""Audits of other command-line tools: may they be run several times at once?
+
+A tool is only seen from outside: it is run, stopped and killed, and its values are read back.
+"""
 
 TITLE = "Other tools"

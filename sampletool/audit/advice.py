@@ -1,30 +1,38 @@
-"""What callers of a tool that cannot stand parallel runs can do: run it one at a time, everywhere, by one lock."""
+"""What callers of a tool can do if it cannot be run several times at once: take turns."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from ..kit.program import PROGRAM
 from .command_line import CommandLine
 
 
-class Advice(NamedTuple):
-    """For callers of the tool. Its author reads in the findings what to correct."""
+@dataclass(frozen=True)
+class Advice:
+    """Rules for the callers of a tool. What its author should correct is in the findings."""
 
     rules: list[str]
     loop: list[str]
-    """Shell that runs the command for each line `key value` of its standard input; as many such loops as one likes."""
+    """A shell loop that runs the command for each line `key value` of its stdin.
+
+    Any number of these loops can run at the same time.
+    """
 
 
 def advise(score: int, set_command: CommandLine, *, blocked_after_kill: bool) -> Advice | None:
+    """Return the advice for a tool with this score, or None if its callers need none."""
     if score >= 2:
         return None
     rules = [
-        "Run it serialised: one call at a time, every caller through the same lock, as in this loop.",
-        f"`{PROGRAM} run-safely` waits its turn, gives up after 30 s, and its lock is freed by any death, kill -9 too.",
+        "Run one at a time. Every caller has to use the same lock, as in this loop.",
+        f"`{PROGRAM} run-safely` waits for its turn, and gives up after 30 s. Its lock is "
+        "released however the process ends, even by `kill -9`.",
     ]
     if score == 0:
-        rules.append("A status of 0 proves nothing while a caller outside that lock may be running.")
+        rules.append("Exit code 0 proves nothing while a caller without this lock may be running.")
     if blocked_after_kill:
-        rules.append("Do not kill it: what a killed run leaves behind has to be found and removed by hand.")
-    words = set_command.show('"$key"', '"$value"')
-    call = f"  {PROGRAM} run-safely -q --lock-timeout 30s -- {words} </dev/null || exit"
-    return Advice(rules, ["while read -r key value; do", call, "done"])
+        rules.append(
+            "Do not kill it. You would have to find and remove what a killed run leaves behind."
+        )
+    words = set_command.show(key='"$key"', value='"$value"')
+    run_line = f"  {PROGRAM} run-safely -q --lock-timeout 30s -- {words} </dev/null || exit"
+    return Advice(rules=rules, loop=["while read -r key value; do", run_line, "done"])

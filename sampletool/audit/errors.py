@@ -1,28 +1,60 @@
-"""Why an audit could not be carried out, or a program could not be run."""
+"""Why an audit could not be carried out, or why a program could not be run or has failed."""
+
+from typing import Any
 
 from ..kit.contract.errors import CommandNotFound, ExitStatus, ToolError
+from ..kit.contract.text import redact
 
 
 class ProgramNotRunnable(CommandNotFound):
-    """The program is there, and the system does not run it."""
+    """The program exists, but the system refuses to run it."""
 
-    sentence = "{command!r} cannot be run: {reason}."
+    sentence = "Cannot run {command}: {reason}."
     advice = (
-        "A script needs a first line such as #!/bin/sh, with an interpreter that is there; or name the interpreter."
+        "Begin the script with a line such as #!/bin/sh, or name the interpreter on the "
+        "command line."
+    )  # fmt: skip
+
+
+class ProgramFailed(ToolError):
+    """The program has failed. The exit code is the program's own."""
+
+    code = "PROGRAM_FAILED"
+    exit_status: int = ExitStatus.PARTIAL
+    """The exit code in the manifest, which cannot know the one of the program."""
+    sentence = "{program} failed with exit code {program_exit_code}."
+    advice = "The program's own output says why. It may have changed something before it failed."
+
+    def __init__(self, *, program_exit_code: int, **facts: Any) -> None:
+        """Report a failure of the program, and exit with the exit code of the program."""
+        super().__init__(program_exit_code=program_exit_code, **facts)
+        self.exit_status = program_exit_code
+
+
+class OutputLost(ToolError):
+    """The program has succeeded, but its output could not be written."""
+
+    code, exit_status = "OUTPUT_LOST", ExitStatus.INTERNAL
+    sentence = "{program} has succeeded, but its output could not be written."
+    advice = (
+        "Check the disk, and what reads the output. Running the program again repeats its work."
     )
 
 
 class FailsAlone(ToolError):
-    """The audited command does not even work when nothing else runs."""
+    """The command to audit fails even if nothing else runs."""
 
     code, exit_status = "FAILS_ALONE", ExitStatus.PRECONDITION
-
-    sentence = "The audit cannot be carried out: run alone, `{command}` {what}."
+    sentence = "Cannot audit `{command}`: when run alone, it {what}."
     advice = (
-        "Correct the command. It runs in an empty scratch directory, without a shell, with a HOME of its own: "
-        "name scripts by their full path, and pass variables with `env NAME=value ...`."
+        "Correct the command. It runs in an empty scratch directory, without a shell, and with a "
+        "HOME of its own. So name scripts by their full path, and pass variables with "
+        "`env NAME=value COMMAND`."
     )
 
     def __init__(self, command: str, what: str, output: str) -> None:
-        super().__init__(command=command, what=what, output=output or None)
-        self.message += f" It said: {' '.join(output.split()).rstrip('.')}." if output else ""
+        """Add the output of the command to the message, if there is any."""
+        super().__init__(command=redact(command), what=what, output=output or None)
+        if output:
+            shown = " ".join(output.split()).rstrip(".")
+            self.message += f" Its output: {shown}."

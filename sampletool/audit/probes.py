@@ -1,176 +1,230 @@
-"""The three probes: runs let go together, a run that is stopped beside another, a run that is killed before another.
+"""The three probes: runs at the same moment, a run that is stopped, and a run that is killed.
 
-Stops and kills are spread over the time that a run takes, and come right after each change that it makes. Time alone
-rarely hits the few milliseconds that matter; a change that shows in the files (a lock file, a truncated file, a
-temporary one) says that they have begun.
+Stops and kills are spread over the time that a run takes, and also come right after each change
+that it makes. Time alone rarely hits the few milliseconds that matter. A change in the files, such
+as a new lock file or an empty file, shows that they have begun.
 """
 
 import signal
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from ..kit.safety.signals import Signals
 from .failure import Failure
 from .run import most_at_once
 from .store import Attempt, Candidate, Store, Tally
 
-_MOST_BURSTS = 20
+_MAX_BURSTS = 20
+
 _CHANGES = 4
+"""After how many changes of its files a run is stopped or killed, in turn."""
+
 _LOOKS_PER_RUN = 1000
-_PATIENCE, _PATIENCE_SECONDS = 3, 0.5
-_QUICK_SECONDS, _MOST_ROUNDS = 0.05, 8
+
+_MAX_USUAL_TIMES = 3
+_MORE_SECONDS = 0.5
+"""A run is given up if it takes longer than three times as long as usual, and half a second."""
+
+_QUICK_SECONDS = 0.05
+_MAX_ROUNDS = 8
+"""A run that is shorter is tried in up to eight rounds."""
+
 _ENOUGH_REFUSALS = 2
-"""Each may take as long as the tool is willing to wait; they do not differ."""
-_TRIES = 3
-_BETWEEN_TRIES_SECONDS = 0.5
-"""What a killed run had started may need a moment to end; who is asked to come back later does just that."""
+"""Each may take as long as the tool is willing to wait, and they do not differ."""
+
+_ATTEMPTS_AFTER_KILL = 3
+_REST_SECONDS = 0.5
+"""Processes that a killed run has started may need a moment to exit."""
 
 
-class Burst(NamedTuple):
+@dataclass(frozen=True)
+class Burst:
+    """What was seen when many runs started at the same moment."""
+
     bursts: int
-    """How many it took until runs overlapped."""
+    """How many bursts it took until runs overlapped."""
     runs: int
-    """In each burst."""
+    """How many runs each burst had."""
     most_at_once: int
-    """So many were certainly running at the same moment."""
+    """How many runs were certainly running at the same moment."""
     tally: Tally
 
-    def seen(self) -> str:
-        return f"up to {self.most_at_once} at once, in burst {self.bursts} of {self.runs} runs"
+    def summary(self) -> str:
+        """Return what was seen, in a few words."""
+        overlap = f"up to {self.most_at_once} at once"
+        return f"{overlap}, in burst {self.bursts} of {self.runs} runs"
 
 
-class Stall(NamedTuple):
+@dataclass(frozen=True)
+class Stall:
+    """What was seen when a run was stopped while another one ran."""
+
     stopped: int
-    """Runs that were stopped before they were over."""
+    """How many runs were stopped before they were over."""
     refused_meanwhile: int
     hung_meanwhile: int
     tally: Tally
 
-    def seen(self) -> str:
-        return f"{self.stopped} stopped; meanwhile {self.refused_meanwhile} refused, {self.hung_meanwhile} hung"
+    def summary(self) -> str:
+        """Return what was seen, in a few words."""
+        others = f"{self.refused_meanwhile} refused, {self.hung_meanwhile} hung"
+        return f"{self.stopped} stopped; meanwhile {others}"
 
 
-class Kill(NamedTuple):
+@dataclass(frozen=True)
+class Kill:
+    """What was seen when a run was killed before another one."""
+
     killed: int
-    """Runs that were killed before they were over."""
+    """How many runs were killed before they were over."""
     blocked_afterwards: bool
-    """After one of them nobody could change anything any more: a stale lock, or a file that is broken."""
+    """Whether no run could change anything any more: a stale lock, or a broken file."""
     tally: Tally
 
-    def seen(self) -> str:
-        return f"{self.killed} killed; afterwards {'nobody could go on' if self.blocked_afterwards else 'all went on'}"
+    def summary(self) -> str:
+        """Return what was seen, in a few words."""
+        afterwards = "no other run succeeded" if self.blocked_afterwards else "others succeeded"
+        return f"{self.killed} killed; afterwards {afterwards}"
 
 
 def probe_burst(candidate: Candidate, signals: Signals, runs: int) -> Burst:
-    """Many runs let go at the same moment, each setting a key of its own. Is every one that said OK there?
+    """Start many runs at the same moment. Each sets a key of its own.
 
-    Two certainly overlapped when each was seen running while the other was. A tool that is over too soon for that is
-    tried again.
+    If no two of them certainly overlapped, because the tool is too quick, try again.
     """
     with Store(candidate, signals) as store:
         before = store.prepare()
-        most = bursts = 0
-        while most < 2 and bursts < _MOST_BURSTS:
-            attempts = let_go_together(store, runs)
+        most = 0
+        bursts = 0
+        while most < 2 and bursts < _MAX_BURSTS:
+            attempts = start_together(store, runs)
             store.finish(*attempts)
             most = max(most, most_at_once([attempt.run for attempt in attempts]))
             bursts += 1
-        return Burst(bursts, runs, most, store.tally(before))
+        return Burst(bursts=bursts, runs=runs, most_at_once=most, tally=store.tally(before))
 
 
-def let_go_together(store: Store, runs: int) -> list[Attempt]:
-    """Each is stopped as soon as its program has been loaded, and let go when all of them are."""
+def start_together(store: Store, runs: int) -> list[Attempt]:
+    """Start runs that begin at the same moment.
+
+    Each is stopped as soon as its program is loaded, and continued when all are.
+    """
     attempts = []
     for _ in range(runs):
-        attempts.append(store.start())
-        attempts[-1].run.send(signal.SIGSTOP)
+        attempt = store.start()
+        attempt.run.send(signal.SIGSTOP)
+        attempts.append(attempt)
     for attempt in attempts:
         attempt.run.let_go()
     return attempts
 
 
 def probe_stall(candidate: Candidate, signals: Signals, by_time: int) -> Stall:
-    """One run is stopped in the middle; another has to end within the deadline; the first goes on.
+    """Stop one run in the middle, let another one end, then continue the first one.
 
-    Who is stopped between reading and writing overwrites, when it goes on, what the other wrote. Who is stopped
-    holding a lock makes the other wait: then it has to give up in time and say why.
+    A run that is stopped between reading and writing overwrites what the other one has written. A
+    run that is stopped while it holds a lock makes the other one wait, which then has to give up in
+    time, and to say why.
     """
     with Store(candidate, signals) as store:
         before = store.prepare()
-        stopped = refused = hung = 0
-        for one in _in_the_middle(store, before, by_time):
-            if one.run.stop(signals):
+        stopped = 0
+        refused = 0
+        hung = 0
+        for attempt in _runs_in_the_middle(store, before, by_time):
+            if attempt.run.stop(signals):
                 stopped += 1
                 (outcome,) = store.finish(store.start())
-                refused += isinstance(outcome, Failure)
-                hung += outcome == "hung"
-            one.run.let_go()
-            store.finish(one)
-            if hung or refused >= _ENOUGH_REFUSALS:
+                if isinstance(outcome, Failure):
+                    refused += 1
+                elif outcome == "hung":
+                    hung += 1
+            attempt.run.let_go()
+            store.finish(attempt)
+            if hung > 0 or refused >= _ENOUGH_REFUSALS:
                 break
-        return Stall(stopped, refused, hung, store.tally(before))
+        return Stall(
+            stopped=stopped,
+            refused_meanwhile=refused,
+            hung_meanwhile=hung,
+            tally=store.tally(before),
+        )
 
 
 def probe_kill(candidate: Candidate, signals: Signals, by_time: int) -> Kill:
-    """One run is killed with -9 in the middle; another has to succeed, and everything is still readable.
+    """Kill one run in the middle. Another one has to succeed, and everything has to be readable.
 
-    Who left a lock behind, or half a file, stands in the way of everybody who comes after.
+    A run that leaves a lock or half a file behind blocks all that follow.
     """
     with Store(candidate, signals) as store:
         before = store.prepare()
-        killed, blocked = 0, False
-        for one in _in_the_middle(store, before, by_time):
-            one.run.end()
+        killed = 0
+        is_blocked = False
+        for attempt in _runs_in_the_middle(store, before, by_time):
+            attempt.run.end()
             killed += 1
-            blocked = not _succeeds(store, candidate.deadline_seconds)
-            if blocked:
+            is_blocked = not _another_succeeds(store, candidate.deadline_seconds)
+            if is_blocked:
                 break
-        return Kill(killed, blocked, store.tally(before))
+        return Kill(killed=killed, blocked_afterwards=is_blocked, tally=store.tally(before))
 
 
-def _succeeds(store: Store, longest_rest_seconds: float) -> bool:
-    for tries_left in reversed(range(_TRIES)):
+def _another_succeeds(store: Store, max_rest_seconds: float) -> bool:
+    """Return whether a new run succeeds. If it is refused, try again when it says, or soon."""
+    for attempts_left in reversed(range(_ATTEMPTS_AFTER_KILL)):
         (outcome,) = store.finish(store.start())
         if not isinstance(outcome, Failure):
             return outcome == "claimed"
-        if tries_left:
-            hint = max(outcome.retry_after_seconds or 0, _BETWEEN_TRIES_SECONDS)
-            store.signals.wait(min(hint, longest_rest_seconds))
+        if attempts_left > 0:
+            rest_seconds = max(outcome.retry_after_seconds or 0, _REST_SECONDS)
+            store.signals.wait(min(rest_seconds, max_rest_seconds))
             store.signals.check()
     return False
 
 
-class Moment(NamedTuple):
-    """When this part of the time that a run usually takes has passed, and so many changes are in the files."""
+@dataclass(frozen=True)
+class Moment:
+    """When to stop or kill a run."""
 
     part: float = 0.0
+    """After this part of the time that a run usually takes."""
     changes: int = 0
+    """After so many changes of its files."""
 
 
 def staggered(by_time: int, usual_seconds: float) -> list[Moment]:
-    """More of them for a tool that is quick: its moments are shorter and cost less."""
-    rounds = max(1, min(_MOST_ROUNDS, int(_QUICK_SECONDS / usual_seconds)))
-    times = [Moment(part=(number + 0.5) / (by_time * rounds)) for number in range(by_time * rounds)]
-    return times + [Moment(changes=number) for number in range(1, _CHANGES + 1)] * rounds
+    """Return the moments. A quick tool has more, because they are shorter and cost less."""
+    rounds = max(1, min(_MAX_ROUNDS, int(_QUICK_SECONDS / usual_seconds)))
+    count = by_time * rounds
+    moments = [Moment(part=(number + 0.5) / count) for number in range(count)]
+    by_change = [Moment(changes=number) for number in range(1, _CHANGES + 1)]
+    return moments + by_change * rounds
 
 
-def _in_the_middle(store: Store, before: Attempt, by_time: int) -> Iterator[Attempt]:
-    """A run at each of the moments, as far as it came to it. `before` is one that shows how long they take."""
+def _runs_in_the_middle(store: Store, before: Attempt, by_time: int) -> Iterator[Attempt]:
+    """Yield a run at each moment that it reaches. `before` shows how long a run usually takes."""
     usual_seconds = before.run.lasted_seconds
     for moment in staggered(by_time, usual_seconds):
-        if (attempt := run_until(moment, store, usual_seconds)) is not None:
+        attempt = run_until(moment, store, usual_seconds)
+        if attempt is not None:
             yield attempt
 
 
 def run_until(moment: Moment, store: Store, usual_seconds: float) -> Attempt | None:
-    """A run that has come to the moment; None if it was over before, or the moment did not come."""
-    changes, seen = 0, store.snapshot()
+    """Return a new run at this moment, or None if it never reached it."""
+    max_seconds = _MAX_USUAL_TIMES * usual_seconds + _MORE_SECONDS
+    changes = 0
+    seen = store.snapshot()
     attempt = store.start()
-    while not attempt.run.is_over() and attempt.run.lasted_seconds < _PATIENCE * usual_seconds + _PATIENCE_SECONDS:
+    while not attempt.run.is_over() and attempt.run.lasted_seconds < max_seconds:
         store.signals.check()
-        if changes < moment.changes and (now := store.snapshot()) != seen:
-            changes, seen = changes + 1, now
-        if changes >= moment.changes and attempt.run.lasted_seconds >= moment.part * usual_seconds:
+        if changes < moment.changes:
+            now = store.snapshot()
+            if now != seen:
+                seen = now
+                changes += 1
+        is_late_enough = attempt.run.lasted_seconds >= moment.part * usual_seconds
+        if changes >= moment.changes and is_late_enough:
             return attempt
         store.signals.wait(usual_seconds / _LOOKS_PER_RUN)
     store.finish(attempt)

@@ -1,7 +1,8 @@
-"""One run of the audited command: started, looked at, stopped, let go, ended.
+"""One run of the audited command: started, observed, stopped, continued, ended.
 
-It leads a process group of its own, so that what it starts is stopped and ended with it, but stays in our session:
-if we are killed while a run is stopped, the kernel sees an orphaned group and ends it with HUP and CONT.
+Each run leads a process group of its own, so that what it starts is stopped and ended with it. But
+it stays in our session. If we are killed while a run is stopped, the kernel finds an orphaned group
+with a stopped member, and ends it with HUP and CONT.
 """
 
 import os
@@ -14,54 +15,80 @@ from pathlib import Path
 
 from ..kit.safety.signals import Signals
 
-_OUTPUT_LIMIT_BYTES = 64 * 1024
+_MAX_OUTPUT_BYTES = 64 * 1024
+
 _END_SECONDS = 2.0
-"""A signal works at once, unless it goes to a process that is not ours to signal."""
+"""A signal takes effect at once, unless it goes to a process that is not ours to signal."""
+
 _POLL_SECONDS = 0.001
 
 
 class Run:
-    def __init__(self, words: list[str], environ: Mapping[str, str], cwd: Path, output: Path) -> None:
-        self._stdout, self._stderr = output.with_suffix(".out"), output.with_suffix(".err")
+    """A process group, and what was seen of it."""
+
+    def __init__(
+        self,
+        words: list[str],
+        environ: Mapping[str, str],
+        cwd: Path,
+        output: Path,
+    ) -> None:
+        """Start the program. Its output goes to two files with the path `output` and a suffix."""
+        self._stdout = output.with_suffix(".out")
+        self._stderr = output.with_suffix(".err")
         with self._stdout.open("xb") as stdout, self._stderr.open("xb") as stderr:
             self._process = subprocess.Popen(
-                words, cwd=cwd, env=environ, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, process_group=0
+                words,
+                cwd=cwd,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                process_group=0,
             )
         self.pid = self._process.pid
         self.began_at = time.monotonic()
-        """It was running at this moment: the program has been loaded, or let go again."""
+        """When it certainly ran: the program had been loaded, or was continued."""
         self.last_seen_at: float | None = None
-        """It was still running at this moment. The real end came later; how much later nobody knows."""
+        """When it was last seen running. How much later it exited is unknown."""
         self.ended_at: float | None = None
         self.status: int | None = None
+        """The exit code, negative after a signal. It is None while the program runs."""
         self.is_stopped = False
 
     def is_over(self) -> bool:
-        """Look once, and remember what was seen."""
-        if self.status is None:
-            asked_at = time.monotonic()
-            pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
-            if pid == 0:
-                self.last_seen_at = asked_at
-            elif os.WIFSTOPPED(status):
-                self.is_stopped = True
-            else:
-                self.status = self._process.returncode = os.waitstatus_to_exitcode(status)
-                self.ended_at = time.monotonic()
+        """Return whether the program has exited. Note what was seen."""
+        if self.status is not None:
+            return True
+        asked_at = time.monotonic()
+        pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
+        if pid == 0:
+            self.last_seen_at = asked_at
+        elif os.WIFSTOPPED(status):
+            self.is_stopped = True
+        else:
+            self.status = os.waitstatus_to_exitcode(status)
+            # Popen must not wait for a process that was already reaped.
+            self._process.returncode = self.status
+            self.ended_at = time.monotonic()
         return self.status is not None
 
     @property
     def lasted_seconds(self) -> float:
-        return (self.ended_at or time.monotonic()) - self.began_at
+        """How long it has run, or did run."""
+        if self.ended_at is not None:
+            return self.ended_at - self.began_at
+        return time.monotonic() - self.began_at
 
-    def send(self, number: signal.Signals) -> None:
-        """To the whole group, and only while its leader is not reaped: afterwards its number may be another's."""
+    def send(self, signal_number: signal.Signals) -> None:
+        """Send a signal to the whole group."""
+        # After its leader is reaped, the number of the group may belong to others.
         if self.status is None:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, number)
+                os.killpg(self.pid, signal_number)
 
     def stop(self, signals: Signals) -> bool:
-        """Stop it where it is; False if it was over before, or cannot be stopped."""
+        """Stop the run where it is. Return whether it is stopped: it may have exited before."""
         self.send(signal.SIGSTOP)
         give_up_at = time.monotonic() + _END_SECONDS
         while not self.is_over() and not self.is_stopped and time.monotonic() < give_up_at:
@@ -70,13 +97,14 @@ class Run:
         return self.is_stopped
 
     def let_go(self) -> None:
-        """Let it go on: what was seen of it before does not count as running."""
+        """Continue the run. What was seen of it before does not count as running."""
         self.send(signal.SIGCONT)
         self.is_stopped = False
-        self.began_at, self.last_seen_at = time.monotonic(), None
+        self.began_at = time.monotonic()
+        self.last_seen_at = None
 
     def end(self) -> None:
-        """Kill it, stopped or not, and wait for its death. Harmless when it is over."""
+        """Kill the run, stopped or not, and wait until it has exited."""
         self.send(signal.SIGKILL)
         give_up_at = time.monotonic() + _END_SECONDS
         while not self.is_over() and time.monotonic() < give_up_at:
@@ -84,20 +112,31 @@ class Run:
 
     @property
     def stdout(self) -> str:
+        """The end of its stdout."""
         return _tail(self._stdout)
 
     @property
     def stderr(self) -> str:
+        """The end of its stderr."""
         return _tail(self._stderr)
 
 
 def most_at_once(runs: list[Run]) -> int:
-    """How many were certainly running at the same moment, from when each was seen to run."""
-    seen = [(run.began_at, run.last_seen_at) for run in runs if run.last_seen_at is not None]
-    return max((sum(began <= moment <= last for began, last in seen) for moment, _ in seen), default=0)
+    """Return how many runs were certainly running at the same moment."""
+    seen = []
+    for run in runs:
+        if run.last_seen_at is not None:
+            seen.append((run.began_at, run.last_seen_at))
+    most = 0
+    # The largest number is reached when a run begins.
+    for moment, _last in seen:
+        running = sum(began <= moment <= last for began, last in seen)
+        most = max(most, running)
+    return most
 
 
 def _tail(path: Path) -> str:
     with path.open("rb") as file:
-        file.seek(max(0, os.fstat(file.fileno()).st_size - _OUTPUT_LIMIT_BYTES))
-        return file.read(_OUTPUT_LIMIT_BYTES).decode(errors="replace")
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - _MAX_OUTPUT_BYTES))
+        return file.read(_MAX_OUTPUT_BYTES).decode(errors="replace")

@@ -1,9 +1,10 @@
-"""From what was seen to a score, and to what it rests on. Nothing is run here.
+"""The score of a tool, and the reasons for it. Nothing is run here.
 
 0  something was silently lost or corrupted
-1  nothing lost, but conflicts fail without structure or a hint when to retry, or hang, or a stale lock stays
-2  conflicts are structured answers, nothing hangs, nothing stays locked
-3  as 2, and seen in runs that really overlapped
+1  nothing was lost, but conflicts fail without structure or without a hint when to retry, or runs
+   hang, or a stale lock stays
+2  conflicts are structured, and nothing hangs or stays locked
+3  like 2, and the runs really overlapped
 """
 
 from collections.abc import Iterator
@@ -11,77 +12,116 @@ from dataclasses import replace
 
 from ..kit.contract.duration import say_duration
 from .advice import advise
-from .report import COUNTS, FailureReport, Findings, Report, forecast
+from .failure import Failure
+from .report import FailureReport, Findings, Report, forecast
 from .store import Candidate
 
 MEANINGS = (
-    "it silently loses or corrupts data: never run two at once",
+    "it silently loses or corrupts data, so never run two at the same time",
     "it loses nothing that it reported as done, but callers have to work around how it fails",
-    "conflicts are structured answers and nothing stays locked, but not everything could be seen",
-    "it may run in parallel: every run was served, or got a structured answer that says when to retry",
-)
+    "its errors are structured and nothing stays locked, but not everything could be tested",
+    "several can run at once: every run succeeded, or got a structured error that says when to "
+    "retry",
+)  # fmt: skip
 
 NEVER_TESTED = (
     "a power cut: kill -9 loses nothing that the kernel has already taken",
     "network file systems, and several machines",
     "readers while a writer writes",
-    "changes of the same key, and every moment and interleaving that did not happen here",
+    "changes of the same key, and every moment and order that did not happen here",
 )
 
 
 def judge(candidate: Candidate, findings: Findings) -> Report:
-    failures = FailureReport(
-        json_with_code=sum(kind.count for kind in findings.failures if kind.code is not None),
-        say_when_to_retry=sum(kind.count for kind in findings.failures if kind.retry_after_seconds is not None),
-        name_holder=sum(kind.count for kind in findings.failures if kind.names_holder),
-    )
-    losses, faults = list(_losses(findings)), list(_faults(findings, failures, candidate.deadline_seconds))
+    """Return the report with the score of a tool."""
+    failures = _count_failures(findings.failures)
+    losses = list(_losses(findings))
+    faults = list(_faults(findings, failures, candidate.deadline_seconds))
     inconclusive = list(_inconclusive(findings))
-    if losses:
-        score = 0
-    elif faults:
-        score = 1
-    else:
-        score = 2 if inconclusive else 3
+    score = _score(losses, faults, inconclusive)
+    tallies = findings.tallies.values()
     return replace(
         forecast(candidate),
         score=score,
         meaning=MEANINGS[score],
         because=losses + faults,
-        **{count: sum(getattr(probe.tally, count) for probe in findings) for count in COUNTS},
+        claimed=sum(tally.claimed for tally in tallies),
+        survived=sum(tally.survived for tally in tallies),
+        silently_lost=sum(tally.silently_lost for tally in tallies),
+        failed_loudly=sum(tally.failed_loudly for tally in tallies),
+        hung=sum(tally.hung for tally in tallies),
         failures=failures,
         probes=findings,
         inconclusive=inconclusive,
         not_tested=[*_not_met(findings), *NEVER_TESTED],
-        advice=advise(score, candidate.set_command, blocked_after_kill=findings.kill.blocked_afterwards),
+        advice=advise(
+            score,
+            candidate.set_command,
+            blocked_after_kill=findings.kill.blocked_afterwards,
+        ),
     )
 
 
+def _count_failures(kinds: list[Failure]) -> FailureReport:
+    """Return how many failures have a code, a hint when to retry, and a holder."""
+    with_code = 0
+    with_hint = 0
+    with_holder = 0
+    for kind in kinds:
+        if kind.code is not None:
+            with_code += kind.count
+        if kind.retry_after_seconds is not None:
+            with_hint += kind.count
+        if kind.names_holder:
+            with_holder += kind.count
+    return FailureReport(
+        json_with_code=with_code,
+        say_when_to_retry=with_hint,
+        name_holder=with_holder,
+    )
+
+
+def _score(losses: list[str], faults: list[str], inconclusive: list[str]) -> int:
+    if losses:
+        return 0
+    if faults:
+        return 1
+    if inconclusive:
+        return 2
+    return 3
+
+
 def _losses(findings: Findings) -> Iterator[str]:
-    for name, probe in findings._asdict().items():
-        tally = probe.tally
+    for name, tally in findings.tallies.items():
         if tally.silently_lost:
-            yield f"{name}: {tally.silently_lost} of {tally.claimed} changes reported as done cannot be read back"
+            lost = f"{tally.silently_lost} of {tally.claimed} changes"
+            yield f"{name}: {lost} that were reported as done cannot be read back"
         if not tally.still_readable:
             yield f"{name}: what was stored before it cannot be read any more"
 
 
-def _faults(findings: Findings, failures: FailureReport, deadline_seconds: float) -> Iterator[str]:
+def _faults(
+    findings: Findings,
+    failures: FailureReport,
+    deadline_seconds: float,
+) -> Iterator[str]:
     total = sum(kind.count for kind in findings.failures)
-    if plain := total - failures.json_with_code:
-        yield f"{plain} of {total} failures are not JSON with a code"
-    if hopeless := total - failures.say_when_to_retry:
-        yield f"{hopeless} of {total} failures do not say when to retry"
-    for name, probe in findings._asdict().items():
-        if probe.tally.hung:
-            yield f"{name}: {probe.tally.hung} did not end within {say_duration(deadline_seconds)}"
+    without_code = total - failures.json_with_code
+    if without_code > 0:
+        yield f"{without_code} of {total} failures are not JSON with a code"
+    without_hint = total - failures.say_when_to_retry
+    if without_hint > 0:
+        yield f"{without_hint} of {total} failures do not say when to retry"
+    for name, tally in findings.tallies.items():
+        if tally.hung:
+            yield f"{name}: {tally.hung} did not exit within {say_duration(deadline_seconds)}"
     if findings.kill.blocked_afterwards:
-        yield "kill: after kill -9 of one run no other succeeded: a stale lock, or a broken file, blocks"
+        yield "kill: after one run was killed, no other succeeded: a stale lock or a broken file"
 
 
 def _inconclusive(findings: Findings) -> Iterator[str]:
     if findings.burst.most_at_once < 2:
-        yield f"burst: in {findings.burst.bursts} bursts no two runs were seen to overlap"
+        yield f"burst: in {findings.burst.bursts} bursts, no two runs were seen to overlap"
     if not findings.stall.stopped:
         yield "stall: no run could be stopped before it was over"
     if not findings.kill.killed:
@@ -89,7 +129,8 @@ def _inconclusive(findings: Findings) -> Iterator[str]:
 
 
 def _not_met(findings: Findings) -> Iterator[str]:
+    """Yield what the probes could have shown, but no run came to it."""
     if not findings.failures:
-        yield "how a conflict is answered: no run failed"
+        yield "how a conflict is reported: no run failed"
     if not (findings.stall.refused_meanwhile or findings.stall.hung_meanwhile):
-        yield "waiting for a stopped holder: no stopped run stood in another's way"
+        yield "waiting for a stopped holder: no stopped run was in the way of another one"

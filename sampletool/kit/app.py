@@ -363,7 +363,8 @@ def _build_response(outcome: Result | ToolError, context: Context) -> Response:
     if isinstance(outcome, ToolError):
         # The work that was done before the failure.
         result = outcome.data
-    meta = _build_meta(context, _find_exit_code(result, error)) | result_meta(result)
+    exit_code = ExitStatus.OK if error is None else error.exit_status
+    meta = _build_meta(context, exit_code) | result_meta(result)
     if "next_cursor" in meta:
         # Importing this at the top would cost every command up to 1.5 ms.
         from .cursor import format_cursor
@@ -379,15 +380,6 @@ def _find_error(outcome: Result | ToolError, context: Context) -> ToolError | No
     if context.signals.received is not None:
         return _error_after_signal(context.signals.received, error)
     return error
-
-
-def _find_exit_code(result: Any, error: ToolError | None) -> int:
-    """Return the exit code of a command with this result or error."""
-    if error is not None:
-        return error.exit_status
-    # A command can succeed with another exit code, like that of a program that it ran.
-    exit_code: int = getattr(result, "exit_status", ExitStatus.OK)
-    return exit_code
 
 
 def _error_after_signal(signal_number: int, error: ToolError | None) -> ToolError:

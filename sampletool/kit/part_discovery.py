@@ -40,6 +40,12 @@ def command_packages() -> list[str]:
     return packages
 
 
+def has_command(name: str) -> bool:
+    """Return whether the program has a command of this name, outside of all groups."""
+    directories = [directory_of(package) for package in command_packages()]
+    return any(os.path.exists(f"{directory}/{name}.py") for directory in directories)
+
+
 def directory_of(package: str) -> str:
     """Return the directory of a package in the kit or in a part, without importing it.
 

@@ -15,7 +15,16 @@ def probe(context: Context) -> list[Probe]:
     try:
         health = connect_for_command(context).health()
     except EXPECTED as error:
-        return [Probe("store is reachable", "the store", False, to_tool_error(error).message)]
+        failure = to_tool_error(error)
+        return [
+            Probe(
+                "store is reachable",
+                "the store",
+                ok=False,
+                detail=failure.message,
+                fix=failure.suggestion,
+            )
+        ]
     return [
         Probe("store is reachable", health.server, True),
         Probe(
@@ -29,6 +38,7 @@ def probe(context: Context) -> list[Probe]:
             health.server,
             _is_clock_right(health),
             _clock_difference(health),
+            required=False,
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""What the tests of the audit share: candidates to audit, and whether a process is gone."""
+"""Candidates to audit, and functions to look for their processes."""
 
 import os
 import shlex
@@ -15,24 +15,27 @@ _PATIENCE_SECONDS = 60
 
 
 def script(name: str, verb: str) -> str:
-    """Return the command line of one of the scripts beside this file, made to start in a few milliseconds.
+    """Return the command line of one of the scripts in the folder candidates.
 
-    All of them keep their settings in one file. To read it `cat` is enough, and takes 2 ms instead of 12.
+    All of them keep their settings in one file. Reading it with `cat` takes 2 ms instead of 12.
     """
     if verb == "get":
         return "sh -c 'exec cat \"$HOME\"/settings* # $1' sh {key}"
-    return f"{shlex.join([sys.executable, '-I', '-S', str(_CANDIDATES / f'{name}.py')])} {{key}} {{value}}"
+    # These options let Python start in a few milliseconds.
+    words = [sys.executable, "-I", "-S", str(_CANDIDATES / f"{name}.py")]
+    return f"{shlex.join(words)} {{key}} {{value}}"
 
 
 def candidate(name: str, deadline_seconds: float = 10.0) -> Candidate:
     set_command, get_command = (
-        CommandLine.read(script(name, verb), ()).located(f"--{verb}", Path.cwd()) for verb in ("set", "get")
+        CommandLine.read(script(name, verb), ()).located(f"--{verb}", Path.cwd())
+        for verb in ("set", "get")
     )
     return Candidate(set_command, get_command, deadline_seconds)
 
 
 def eventually(claim: Callable[[], bool]) -> bool:
-    """Whether it becomes true; it is asked until it does."""
+    """Return whether the claim becomes true within a minute."""
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
     while not claim():
         if time.monotonic() > give_up_at:
@@ -42,7 +45,7 @@ def eventually(claim: Callable[[], bool]) -> bool:
 
 
 def is_gone(pid: int) -> bool:
-    """Dead, or a zombie that its parent does not reap."""
+    """Return whether a process has exited, even if its parent has not reaped it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except FileNotFoundError:
@@ -54,7 +57,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def processes_of(directory: Path) -> list[int]:
-    """Every living process with this directory in its environment."""
+    """Return every running process with this directory in its environment."""
     found = []
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal() and int(entry.name) != os.getpid():

@@ -24,7 +24,10 @@ def test_who_may_run_in_parallel_needs_no_advice() -> None:
 def test_the_advice_fits_what_was_found() -> None:
     command = CommandLine.read("git config {key} {value}", ())
 
-    harmless, losing = advise(1, command, blocked_after_kill=False), advise(0, command, blocked_after_kill=True)
+    harmless, losing = (
+        advise(1, command, blocked_after_kill=False),
+        advise(0, command, blocked_after_kill=True),
+    )
 
     assert harmless is not None
     assert losing is not None
@@ -50,5 +53,7 @@ def test_the_loop_makes_even_the_naive_script_keep_everything(tmp_path: Path) ->
         file.close()
     kept = (tmp_path / "settings.json").read_text()
     assert all(
-        f'"k{number}-{line}": "a value with $(spaces)"' in kept for number in range(_LOOPS) for line in range(_LINES)
+        f'"k{number}-{line}": "a value with $(spaces)"' in kept
+        for number in range(_LOOPS)
+        for line in range(_LINES)
     )

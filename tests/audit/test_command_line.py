@@ -31,12 +31,16 @@ def test_words_are_split_as_a_shell_would_and_filled_one_by_one() -> None:
         ("'' {key} {value}", "the command is empty"),
     ],
 )
-def test_a_command_that_cannot_be_filled_is_refused_with_the_reason(text: str, complaint: str) -> None:
+def test_a_command_that_cannot_be_filled_is_refused_with_the_reason(
+    text: str, complaint: str
+) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
         CommandLine.read(text, (KEY, VALUE))
 
 
-def test_a_program_named_by_a_relative_path_is_found_from_where_the_caller_is(tmp_path: Path) -> None:
+def test_a_program_named_by_a_relative_path_is_found_from_where_the_caller_is(
+    tmp_path: Path,
+) -> None:
     program = tmp_path / "bin" / "mine"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
@@ -54,11 +58,15 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_as_shell_it_puts_the_very_same_words_together() -> None:
-    command = CommandLine.read("printf '%s\\n' 'it'\\''s' \"a b{key}c d\" {key}{value} '' '$x'", (KEY, VALUE))
+    command = CommandLine.read(
+        "printf '%s\\n' 'it'\\''s' \"a b{key}c d\" {key}{value} '' '$x'", (KEY, VALUE)
+    )
 
     typed = command.show('"$key"', '"$value"')
     shell = f"key=$1 value=$2; {typed}"
-    ran = subprocess.run(["/bin/sh", "-c", shell, "sh", "K 1", "V*"], capture_output=True, check=True)
+    ran = subprocess.run(
+        ["/bin/sh", "-c", shell, "sh", "K 1", "V*"], capture_output=True, check=True
+    )
 
     assert ran.stdout.decode().split("\n")[:-1] == command.fill("K 1", "V*")[2:]
 
@@ -67,4 +75,8 @@ def test_it_is_shown_so_that_it_can_be_typed_again() -> None:
     command = CommandLine.read("git config --global x.{key} {value}", (KEY, VALUE))
 
     assert command.show() == "git config --global x.{key} {value}"
-    assert shlex.split(CommandLine.read("a 'b  {key}' 'c d'", ()).show()) == ["a", "b  {key}", "c d"]
+    assert shlex.split(CommandLine.read("a 'b  {key}' 'c d'", ()).show()) == [
+        "a",
+        "b  {key}",
+        "c d",
+    ]

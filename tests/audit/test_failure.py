@@ -10,11 +10,16 @@ _OTHERS = {4242}
 
 
 def _failure(stdout: str = "", stderr: str = "") -> Failure:
-    return understand(1, stdout, stderr, "what was printed", _OTHERS)
+    return understand(1, stdout, stderr, output="what was printed", other_pids=_OTHERS)
 
 
 def test_our_own_lock_held_is_understood() -> None:
-    error = {"code": "LOCK_HELD", "message": "Busy.", "retry_after_ms": 250, "context": {"holder": {"pid": 7}}}
+    error = {
+        "code": "LOCK_HELD",
+        "message": "Busy.",
+        "retry_after_ms": 250,
+        "context": {"holder": {"pid": 7}},
+    }
 
     failure = _failure(stdout=json.dumps({"ok": False, "error": error}) + "\n")
 
@@ -52,7 +57,8 @@ def test_json_among_other_lines_and_spread_over_lines_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "error: locked", "{not json}", "[1, 2]", '{"exit_code": 3}', '{"code": ""}', "{" * 9000]
+    "text",
+    ["", "error: locked", "{not json}", "[1, 2]", '{"exit_code": 3}', '{"code": ""}', "{" * 9000],
 )
 def test_prose_and_json_without_a_code_are_not_structure(text: str) -> None:
     assert _failure(stderr=text).code is None
@@ -65,9 +71,15 @@ def test_prose_names_a_holder_only_by_the_pid_of_a_run_that_it_met() -> None:
 
 
 def test_failures_of_one_kind_are_counted_and_the_first_one_is_shown() -> None:
-    first, second = understand(1, "", "", "one", ()), understand(1, "", "", "two", ())
-    other = understand(2, "", "", "three", ())
+    first, second = (
+        understand(1, "", "", output="one", other_pids=()),
+        understand(1, "", "", output="two", other_pids=()),
+    )
+    other = understand(2, "", "", output="three", other_pids=())
 
     kinds = grouped([first, second, other])
 
-    assert [(kind.exit_status, kind.output, kind.count) for kind in kinds] == [(1, "one", 2), (2, "three", 1)]
+    assert [(kind.exit_status, kind.output, kind.count) for kind in kinds] == [
+        (1, "one", 2),
+        (2, "three", 1),
+    ]

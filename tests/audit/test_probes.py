@@ -1,11 +1,26 @@
 """sampletool/audit/probes.py, on scripts that are known to be wrong or right"""
 
+from functools import partial
+
 import pytest
 
-from sampletool.audit.probes import Moment, let_go_together, probe_burst, probe_kill, probe_stall, run_until, staggered
+from sampletool.audit.probes import (
+    Moment,
+    probe_burst,
+    probe_kill,
+    probe_stall,
+    run_until,
+    staggered,
+    start_together,
+)
 from sampletool.audit.store import Attempt, Store
 from sampletool.kit.safety.signals import Signals
 from tests.audit.support import candidate, eventually, is_gone, is_stopped
+
+
+def is_stopped_or_gone(pid: int) -> bool:
+    return is_stopped(pid) or is_gone(pid)
+
 
 _FEW_MOMENTS = 4
 
@@ -26,19 +41,23 @@ def test_no_run_of_a_burst_begins_before_all_have_been_loaded(
         start = store.start
 
         def start_late() -> Attempt:
-            """Begin a run when each run before is stopped; if nothing stops them, when they are over."""
+            """Begin a run when each run before it is stopped, or over if nothing stops it."""
             for run in store.runs:
-                assert eventually(lambda pid=run.pid: is_stopped(pid) or is_gone(pid))  # type: ignore[misc]
+                assert eventually(partial(is_stopped_or_gone, run.pid))
             return start()
 
         monkeypatch.setattr(store, "start", start_late)
-        attempts = let_go_together(store, runs)
+        attempts = start_together(store, runs)
         store.finish(*attempts)
 
-        began = [float((store.directory / "home" / attempt.key).read_text()) for attempt in attempts]
+        began = [
+            float((store.directory / "home" / attempt.key).read_text()) for attempt in attempts
+        ]
 
     let_go = min(attempt.run.began_at for attempt in attempts)
-    assert sum(moment > let_go for moment in began) > runs / 2, "a few may get ahead on a busy machine"
+    assert sum(moment > let_go for moment in began) > runs / 2, (
+        "a few may get ahead on a busy machine"
+    )
 
 
 def test_in_a_burst_a_loud_failure_is_no_loss(signals: Signals) -> None:
@@ -50,7 +69,9 @@ def test_in_a_burst_a_loud_failure_is_no_loss(signals: Signals) -> None:
     assert burst.tally.claimed == burst.tally.survived == 6 - burst.tally.failed_loudly
 
 
-def test_who_is_stopped_between_reading_and_writing_overwrites_what_another_wrote(signals: Signals) -> None:
+def test_who_is_stopped_between_reading_and_writing_overwrites_what_another_wrote(
+    signals: Signals,
+) -> None:
     stall = probe_stall(candidate("naive"), signals, _FEW_MOMENTS)
 
     assert stall.stopped > 0
@@ -94,7 +115,9 @@ def test_who_says_when_to_come_back_after_kill_9_is_asked_again_then(signals: Si
     assert not kill.blocked_afterwards
 
 
-def test_moments_are_spread_over_a_run_and_follow_its_changes_more_of_them_for_a_quick_tool() -> None:
+def test_moments_are_spread_over_a_run_and_follow_its_changes_more_of_them_for_a_quick_tool() -> (
+    None
+):
     slow, quick = staggered(2, usual_seconds=1.0), staggered(2, usual_seconds=0.01)
 
     assert [moment.part for moment in slow if not moment.changes] == [0.25, 0.75]

@@ -52,7 +52,9 @@ def test_of_endless_output_only_the_end_is_kept(start: Start) -> None:
     assert len(run.stdout) == 64 * 1024
 
 
-def test_stopping_stops_what_it_started_too_and_it_goes_on_when_let_go(start: Start, signals: Signals) -> None:
+def test_stopping_stops_what_it_started_too_and_it_goes_on_when_let_go(
+    start: Start, signals: Signals
+) -> None:
     run = start("sh", "-c", "sleep 600 & echo $!; wait $!; echo went on")
     assert eventually(lambda: run.stdout.endswith("\n"))
     child = int(run.stdout)
@@ -97,7 +99,9 @@ def test_runs_one_after_the_other_did_not_overlap_and_runs_side_by_side_did(star
     assert most_at_once([one, two, three, four]) == 2
 
 
-def test_the_time_before_it_was_let_go_does_not_count_as_overlap(start: Start, signals: Signals) -> None:
+def test_the_time_before_it_was_let_go_does_not_count_as_overlap(
+    start: Start, signals: Signals
+) -> None:
     one, two = start("sleep", "600"), start("sleep", "600")
     one.stop(signals)
     for run in (one, two, one):

@@ -33,6 +33,7 @@ CONSTANTS = (
     Constant("commands.lock.list._MAX_HOLDERS", 10, "more: one shared lock fills a page"),
     Constant("commands.log._MAX_CHARACTERS", 200, "more: a page of the log is too long"),
     Constant("commands.log._MAX_SUBJECTS", 10, "more: a page of the log is too long"),
+    Constant("commands.status._MAX_LOCKS", 10, "more: a status is no small response"),
     Constant("contract.response.MAX_LIST_BYTES", 49_152, "more: a response is over 64 KiB"),
     Constant("contract.response.count_fitting(max_bytes)", 49_152, "see MAX_LIST_BYTES"),
     Constant("settings.toml_key.MAX_SHOWN_KEY_CHARACTERS", 1000, "more: one key fills a page"),

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 import tomllib
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -18,6 +17,7 @@ import pytest
 from sampletool.kit.places import session_root
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.safety.processes import is_running, pids
+from sampletool.kit.stepping.forked_process import ForkedProcess
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.schema import problems_of
 from sampletool.kit.testing.tool import Tool, ended
@@ -158,45 +158,68 @@ async def cancelled(asked: Coroutine[Any, Any, Any]) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("how", ["EOF", "closed stdout", "SIGTERM"])
+def end_connection(server: ForkedProcess, how: str) -> None:
+    """End a connection in one of three ways."""
+    assert server.stdin is not None
+    assert server.stdout is not None
+    if how == "SIGTERM":
+        server.terminate()
+    elif how == "closed stdout":
+        server.stdout.close()
+    else:
+        server.stdin.close()
+        server.stdin = None
+
+
+def exits_in_time(server: ForkedProcess, children: list[int]) -> bool:
+    """Return whether a server exits within 5 s. If it does not, kill it and its children."""
+    with suppress(subprocess.TimeoutExpired):
+        server.wait(5)
+        return True
+    for pid in [*children, server.pid]:
+        os.kill(pid, signal.SIGKILL)
+    return False
+
+
+def send(server: ForkedProcess, *lines: bytes) -> None:
+    assert server.stdin is not None
+    server.stdin.write(b"".join(lines))
+    server.stdin.flush()
+
+
+@pytest.mark.parametrize(
+    ("how", "exit_code"),
+    [("EOF", 0), ("closed stdout", 0), ("SIGTERM", -signal.SIGTERM)],
+    ids=["EOF", "closed stdout", "SIGTERM"],
+)
 def test_the_end_of_stdin_or_a_signal_ends_it_and_all_its_calls(
-    tool: Tool, workspace: Path, how: str
+    tool: Tool,
+    workspace: Path,
+    how: str,
+    exit_code: int,
 ) -> None:
     """The calls wait for a lock. How long the end takes is tested in test_runner.py."""
     tool("config", "set", "warm", "1")
     with holding(workspace / ".tool" / "locks" / "tool.toml.lock"):
-        process = start_server(tool)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(request(1, "initialize", **_HELLO) + b"no JSON\n")
-        process.stdin.flush()
-        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        server = start_server(tool)
+        assert server.stdout is not None
+        send(server, request(1, "initialize", **_HELLO), b"no JSON\n")
+        responses = [json.loads(server.stdout.readline()) for _ in range(2)]
         ask = partial(request, method="tools/call", name="config_set")
-        calls = [ask(n, arguments={"words": [f"a={n}"], "lock_timeout": "600s"}) for n in (2, 3)]
-        process.stdin.write(b"".join(calls))
-        process.stdin.flush()
-        while len(children_of(process.pid)) < 2:
-            assert process.poll() is None
-            time.sleep(0.01)
-        children = children_of(process.pid)
-        if how == "SIGTERM":
-            process.terminate()
-        elif how == "closed stdout":
-            process.stdout.close()
-        else:
-            process.stdin.close()
-            process.stdin = None
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-        is_over = process.poll() is not None
-        if not is_over:
-            for child in [*children, process.pid]:
-                os.kill(child, signal.SIGKILL)
-        assert is_over
-        ran = ended(process)
+        for number in (2, 3):
+            arguments = {"words": [f"a={number}"], "lock_timeout": "600s"}
+            send(server, ask(number, arguments=arguments))
+        wait_until(lambda: len(children_of(server.pid)) == 2)
+        children = children_of(server.pid)
+
+        end_connection(server, how)
+
+        assert exits_in_time(server, children)
+        ran = ended(server)
         wait_until(lambda: not any(map(is_running, children)))
 
-    assert {answer.get("error", {}).get("code") for answer in answers} == {None, -32700}
-    assert ran.status == (-signal.SIGTERM if how == "SIGTERM" else 0)
-    assert all(not line or json.loads(line)["jsonrpc"] == "2.0" for line in ran.text.split("\n"))
+    assert {each.get("error", {}).get("code") for each in responses} == {None, -32700}
+    assert ran.status == exit_code
+    for line in ran.text.splitlines():
+        assert json.loads(line)["jsonrpc"] == "2.0"
     assert "a" not in tomllib.loads((workspace / "tool.toml").read_text())["settings"]

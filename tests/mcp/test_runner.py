@@ -25,7 +25,7 @@ _SET = ["config", "set", "--lock-timeout=60s", "--", "level=2"]
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace, which is the current directory."""
+    """Create a workspace, which is the current directory. Return its path."""
     path = workspace(tmp_path / "here", 1)
     monkeypatch.chdir(path)
     return path
@@ -52,7 +52,7 @@ async def in_time(tasks: Iterable[asyncio.Task[bytes]]) -> None:
 
 
 async def waiting_process(runner: CommandRunner) -> int:
-    """The pid of the only call, as soon as a thread of it waits for the lock."""
+    """Return the pid of the only command, as soon as a thread of it waits for the lock."""
     while True:
         for one in runner._running.values():
             if one.process is not None and len(os.listdir(f"/proc/{one.process.pid}/task")) > 1:

@@ -23,8 +23,6 @@ MAX_COMPLEXITY = 10
 
 NOT_REWRITTEN = frozenset(
     {
-        "sampletool/audit",
-        "sampletool/audit/commands",
         "sampletool/kit/stepping",
         "sampletool/lab",
         "sampletool/lab/commands/lab",
@@ -32,11 +30,6 @@ NOT_REWRITTEN = frozenset(
         "sampletool/lab/scenarios",
         "sampletool/lab/scenarios/sample",
         "sampletool/lab/scenarios/state",
-        "sampletool/mcp",
-        "sampletool/mcp/commands",
-        "tests/audit",
-        "tests/audit/candidates",
-        "tests/audit/commands",
         "tests/kit/mutants",
         "tests/kit/stepping",
         "tests/lab",
@@ -46,10 +39,6 @@ NOT_REWRITTEN = frozenset(
         "tests/lab/mutants",
         "tests/lab/project",
         "tests/lab/state",
-        "tests/mcp",
-        "tests/mcp/bench",
-        "tests/mcp/commands",
-        "tests/mcp/state",
         "tests/project",
         "tests/state",
         "tests/state/bench",

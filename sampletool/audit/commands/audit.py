@@ -1,4 +1,4 @@
-"""May any other command-line tool be run in parallel? Runs it many times at once and says what it lost."""
+"""Audit any other command-line tool: run it many times at once, and report what it has lost."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,21 +23,34 @@ spec = CommandSpec(
     effect="scratch",
     errors=(ProgramNotFound, FailsAlone),
     runs_what_it_is_given=True,
-    examples=("audit --set 'git config --global x.{key} {value}' --get 'git config --global x.{key}' --runs 8",),
+    examples=(
+        "audit --set 'git config --global x.{key} {value}' "
+        "--get 'git config --global x.{key}' --runs 8",
+    ),
 )
+
 _RUNS_PER_MOMENT = 4
-_read_set, _read_get = partial(CommandLine.read, holes=(KEY, VALUE)), partial(CommandLine.read, holes=())
+"""For how many runs of the burst one run is stopped, and another one killed."""
+
+_read_set = partial(CommandLine.read, holes=(KEY, VALUE))
+_read_get = partial(CommandLine.read, holes=())
 
 
-def audit(candidate: Candidate, signals: Signals, runs: int, say: Callable[[str], None]) -> Report:
-    """The three probes, each in a store of its own. Takes as long as it takes: `say` gets what is being done."""
+def audit(
+    candidate: Candidate,
+    signals: Signals,
+    runs: int,
+    notice: Callable[[str], None],
+) -> Report:
+    """Run the three probes, each in a store of its own. `notice` is called before each of them."""
     by_time = max(2, runs // _RUNS_PER_MOMENT)
-    say(f"burst: {runs} runs at once ...")
+    notice(f"burst: starting {runs} runs at once ...")
     burst = probe_burst(candidate, signals, runs)
-    say("stall: one run stopped, another beside it, again and again ...")
+    notice("stall: stopping a run while another one runs, several times ...")
     stall = probe_stall(candidate, signals, by_time)
-    say("kill: one run killed, another after it, again and again ...")
-    return judge(candidate, Findings(burst, stall, probe_kill(candidate, signals, by_time)))
+    notice("kill: killing a run before another one, several times ...")
+    kill = probe_kill(candidate, signals, by_time)
+    return judge(candidate, Findings(burst=burst, stall=stall, kill=kill))
 
 
 def _option(name: str, metavar: str, check: Callable[[str], object], help: str) -> Any:
@@ -46,21 +59,37 @@ def _option(name: str, metavar: str, check: Callable[[str], object], help: str) 
 
 def command(
     ctx: typer.Context,
-    set_text: Annotated[str, _option("--set", "COMMAND", _read_set, "Sets {key} to {value}; no shell runs it.")],
-    get_text: Annotated[str, _option("--get", "COMMAND", _read_get, "Shows the value of {key}, or all values.")],
-    runs: Annotated[int, typer.Option("--runs", metavar="N", min=2, max=256, help="How many start at once.")] = 32,
-    deadline: Annotated[str, _option("--deadline", "DURATION", parse_limit, "How long one run may take.")] = "30s",
+    set_text: Annotated[
+        str,
+        _option("--set", "COMMAND", _read_set, "Use this command to set {key} to {value}."),
+    ],
+    get_text: Annotated[
+        str,
+        _option("--get", "COMMAND", _read_get, "Use this command to show {key}, or all values."),
+    ],
+    runs: Annotated[
+        int,
+        typer.Option("--runs", metavar="N", min=2, max=256, help="Start N runs at once."),
+    ] = 32,
+    deadline: Annotated[
+        str,
+        _option("--deadline", "DURATION", parse_limit, "Let one run take at most this long."),
+    ] = "30s",
     dry_run: DryRunOption = False,
 ) -> Report:
-    """Test whether another tool may be run in parallel.
+    """Find out whether another tool can run several times at once.
 
-    Runs it many times at once, stops runs, kills runs, and says what was lost: a score from 0 to 3. As text, which is
-    Markdown to paste, also with --format text into a pipe. The commands are split into words as a shell would, but no
-    shell runs them. They run in a scratch directory with a HOME of their own, which is removed; of the environment
-    only PATH and a few others are passed on.
+    The tool is run many times at once, stopped and killed. Then its values are read back. The
+    result is a score from 0 (it loses data) to 3, with the reasons. With --format text, it is
+    Markdown. The commands run without a shell, in a scratch directory with a HOME of its own, which
+    is removed.
     """
     context: Context = ctx.obj
-    set_command = _read_set(set_text).located("--set", context.cwd)
-    get_command = _read_get(get_text).located("--get", context.cwd)
-    candidate = Candidate(set_command, get_command, parse_limit(deadline))
-    return forecast(candidate) if dry_run else audit(candidate, context.signals, runs, context.notice)
+    candidate = Candidate(
+        set_command=_read_set(set_text).located("--set", context.cwd),
+        get_command=_read_get(get_text).located("--get", context.cwd),
+        deadline_seconds=parse_limit(deadline),
+    )
+    if dry_run:
+        return forecast(candidate)
+    return audit(candidate, context.signals, runs, context.notice)

@@ -4,6 +4,7 @@ Each probe does the real thing in a scratch directory, which is removed again.
 """
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from ..contract.expected import EXPECTED, to_tool_error
 from ..places import lock_paths, state_directory
-from ..program import WORKSPACE_DIRECTORY
+from ..program import WORKSPACE_DIRECTORY, env_variable
 from ..safety.atomic_file import create, flush_directory, replace
 from ..safety.errors import SafetyError
 from ..safety.lock import refuse_unsafe_lock_file
@@ -24,6 +25,13 @@ from ..safety.processes import can_see_processes
 
 _LINKED_LOCKS = "lock files with several names"
 _USABLE_LOCKS = "locks can be used"
+
+_USE_A_LOCAL_DISK = (
+    "Use a directory on a local disk. For the workspace, move it; "
+    f"for the other places, set {env_variable('STATE_DIR')}, {env_variable('CONFIG_DIR')} "
+    "or TMPDIR."
+)
+"""What to do if a file system cannot do what the tool needs. Many network file systems cannot."""
 
 _MAX_LISTED = 10
 """How many locks with the same problem are listed. There can be hundreds."""
@@ -47,6 +55,10 @@ class Probe:
     ok: bool
     detail: str | None = None
     """What failed. After a success, it can be a remark."""
+    required: bool = True
+    """Whether the tool is unreliable here if the probe fails."""
+    fix: str | None = None
+    """What to do about a failure."""
 
 
 def missing_guarantees() -> list[str]:
@@ -81,7 +93,8 @@ def probe_directories(directories: list[Path]) -> list[Probe]:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             detail = f"nothing can be written in {existing}: {reason}"
-            probes.append(Probe("writable", str(directory), False, detail))
+            fix = f"Make it writable: `chmod u+rwx {shlex.quote(str(existing))}`."
+            probes.append(Probe("writable", str(directory), False, detail, fix=fix))
     return probes
 
 
@@ -105,7 +118,8 @@ def probe_directory(directory: Path) -> list[Probe]:
             problem = to_tool_error(error).message
         except subprocess.SubprocessError as error:
             problem = str(error)
-        probes.append(Probe(name, str(directory.parent), problem is None, problem))
+        fix = None if problem is None else _USE_A_LOCAL_DISK
+        probes.append(Probe(name, str(directory.parent), problem is None, problem, fix=fix))
     return probes
 
 
@@ -128,7 +142,13 @@ def probe_lock_files(lock_paths: Iterable[Path]) -> list[Probe]:
             "copied with hard links (cp -al). Until the next use of such a lock, which gives this "
             "directory a file of its own, commands here wait for holders in the other directory."
         )
-        probe = Probe(_LINKED_LOCKS, where=str(directory), ok=True, detail=detail)
+        probe = Probe(
+            _LINKED_LOCKS,
+            where=str(directory),
+            ok=True,
+            detail=detail,
+            required=False,
+        )
         probes.append(probe)
     return _first_probes(probes)
 
@@ -178,7 +198,8 @@ def _refusals(path: Path, check: Callable[[], object]) -> list[Probe]:
     try:
         check()
     except SafetyError as error:
-        return [Probe(_USABLE_LOCKS, str(path), False, to_tool_error(error).message)]
+        refused = to_tool_error(error)
+        return [Probe(_USABLE_LOCKS, str(path), False, refused.message, fix=refused.suggestion)]
     return []
 
 

@@ -15,7 +15,7 @@ from ..contract.errors import ChecksFailed, InvalidValues, ToolError
 from ..contract.expected import EXPECTED, to_tool_error
 from ..contract.response import UNTRUSTED, Format
 from ..contract.table import Line, Painted
-from ..contract.text import GREEN, MAX_SENTENCE_CHARACTERS, RED, shorten, shorten_sentence
+from ..contract.text import GREEN, MAX_SENTENCE_CHARACTERS, RED, YELLOW, shorten, shorten_sentence
 from ..part_discovery import offered
 from ..places import all_locks, config_file, session_root, state_directory
 from ..program import PROGRAM, WORKSPACE_DIRECTORY, __version__
@@ -91,11 +91,15 @@ class BugReport:
 def _probe_lines(probe: Probe) -> Iterator[Line]:
     if probe.ok:
         outcome = Painted("ok  ", GREEN)
-    else:
+    elif probe.required:
         outcome = Painted("FAIL", RED)
+    else:
+        outcome = Painted("note", YELLOW)
     yield ("", outcome, probe.name)
     if probe.detail is not None:
         yield f"        {probe.detail}"
+    if probe.fix is not None:
+        yield f"        {probe.fix}"
 
 
 def _versions() -> dict[str, str]:
@@ -128,7 +132,7 @@ def _without_values(probe: Probe) -> Probe:
     A part probes what the settings name, such as a server. So both the place and the detail may
     quote the value of a setting.
     """
-    return replace(probe, where="", detail=_LEFT_OUT)
+    return replace(probe, where="", detail=_LEFT_OUT, fix=None)
 
 
 def _probes_of_kit(context: Context) -> list[Probe]:
@@ -218,7 +222,7 @@ def command(
     if report:
         return _write_bug_report(context)
     paths, probes = _examine(context, _run_probes, _reason_with_hint)
-    failed = [probe.name for probe in probes if not probe.ok]
+    failed = [probe.name for probe in probes if probe.required and not probe.ok]
     health = Health(
         healthy=not failed,
         versions=_versions(),

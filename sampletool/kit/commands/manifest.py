@@ -26,7 +26,7 @@ from ..effects import all_effects
 from ..environment import ENVIRONMENT
 from ..global_options import described_options
 from ..pages import AfterOption, LimitOption, Page, first_page, page_of
-from ..program import PACKAGE, PROGRAM, env_variable
+from ..program import PACKAGE, PROGRAM, __version__, env_variable
 from ..settings.known import all_settings, find_setting
 
 spec = CommandSpec(
@@ -280,6 +280,7 @@ def _skill(known: Mapping[str, Command]) -> Skill:
     about = first_line(import_module(PACKAGE).__doc__)
     template = (Path(__file__).parents[1] / "skill.md").read_text()
     text = template.replace("PROGRAM", PROGRAM).replace("ABOUT", about)
+    text = text.replace("VERSION", __version__)
     lines = ["| command | changes | what it does |", "| --- | --- | --- |"]
     for name, command in known.items():
         lines.append(f"| `{name}` | {command.spec.effect} | {first_line(command.help)} |")

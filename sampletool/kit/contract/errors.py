@@ -10,6 +10,7 @@ exception is a bug in the tool, and is reported as INTERNAL_ERROR. See expected.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from enum import IntEnum
@@ -31,6 +32,10 @@ USUAL_RETRY_MS = 1_000
 
 _MAX_PATH_CHARACTERS = 4096
 """PATH_MAX of Linux. No file has a path of this length."""
+
+_COMMAND_IN_HINT = re.compile(f"`({re.escape(PROGRAM)} [^`]+)`")
+_WORD_TO_FILL_IN = re.compile(r"\b[A-Z]{2,}\b|\.\.\.|…|\[")
+_ONE_PROPOSAL = re.compile(r"Did you mean '(?P<word>[^']*)'\?")
 
 _CONSTANT_FACTS = {"PROGRAM": PROGRAM, "PACKAGE": PACKAGE, "WORKSPACE_FILE": WORKSPACE_FILE}
 """The values that every message and hint can use, in addition to the facts of the failure."""
@@ -201,6 +206,7 @@ class ToolError(Exception):
             "exit_code": self.exit_status,
             "context": self.context,
         }
+        described |= _ready_to_use(self.suggestion)
         if self.retry_after_ms is not None:
             described["retry_after_ms"] = self.retry_after_ms
         return described
@@ -264,6 +270,30 @@ def did_you_mean(word: str, known: list[str], nearness: float = 0.6) -> str:
     return f"Did you mean {' or '.join(proposals)}?"
 
 
+def _ready_to_use(hint: str) -> dict[str, str]:
+    """Return what a program can use without reading the hint: a command to run, or a correct word.
+
+    It has no `fix_command` if the hint names several commands, or one with words to fill in.
+    """
+    found = {}
+    commands = set(_COMMAND_IN_HINT.findall(hint))
+    if len(commands) == 1:
+        command = commands.pop()
+        is_complete = _WORD_TO_FILL_IN.search(command) is None and not command.endswith("--help")
+        if is_complete:
+            found["fix_command"] = command
+    corrected_input = _only_proposal(hint)
+    if corrected_input is not None:
+        found["corrected_input"] = corrected_input
+    return found
+
+
+def _only_proposal(hint: str | None) -> str | None:
+    """Return the word in a hint from did_you_mean(), if it proposes only one."""
+    match = _ONE_PROPOSAL.search(hint or "")
+    return None if match is None else match["word"]
+
+
 class Mistake(NamedTuple):
     """One thing that is wrong with the caller's input."""
 
@@ -273,6 +303,8 @@ class Mistake(NamedTuple):
     message: str
     value: str | None = None
     suggestion: str | None = None
+    corrected_input: str | None = None
+    """The word that was probably meant, if there is only one."""
 
     def shortened(self) -> "Mistake":
         """Return the mistake with long values shortened."""
@@ -288,6 +320,7 @@ class Mistake(NamedTuple):
             message=shorten_sentence(self.message),
             value=value,
             suggestion=suggestion,
+            corrected_input=_only_proposal(suggestion),
         )
 
 

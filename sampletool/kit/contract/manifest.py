@@ -252,6 +252,7 @@ _META_OF_SOME_COMMANDS: dict[str, Schema] = {
     "cwd": _TEXT,
     "trace_id": _TEXT,
     "next_cursor": _TEXT,
+    "has_more": _BOOLEAN,
     "fields": _TEXT,
     "dry_run": _BOOLEAN,
     "replayed": _BOOLEAN,
@@ -272,6 +273,8 @@ _MEMBERS_OF_EVERY_ERROR: dict[str, Schema] = {
 }
 _MEMBERS_OF_SOME_ERRORS: dict[str, Schema] = {
     "retry_after_ms": _INTEGER,
+    "fix_command": _TEXT,
+    "corrected_input": _TEXT,
     "errors": {"type": "array", "items": schema_of(Mistake)},
 }
 ERROR = _object(_MEMBERS_OF_EVERY_ERROR | _MEMBERS_OF_SOME_ERRORS, _MEMBERS_OF_EVERY_ERROR)

@@ -202,8 +202,14 @@ def result_data(result: Result | None) -> Any:
 
 
 def result_meta(result: Result | None) -> dict[str, Any]:
-    """Return the members of a result that belong to `meta`, if they are not empty or False."""
-    meta = {}
+    """Return the members of a result that belong to `meta`, if they are not empty or False.
+
+    A page of a list always says whether there are more pages.
+    """
+    meta: dict[str, Any] = {}
+    is_list = hasattr(result, "next_cursor")
+    if is_list:
+        meta["has_more"] = getattr(result, "next_cursor", None) is not None
     for name in META_MEMBERS:
         member = getattr(result, name, None)
         if member:

@@ -183,6 +183,7 @@ class Children:
         cwd: Path,
         env: Mapping[str, str],
         make_log_path: Callable[[], Path] | None = None,
+        stdin: int = subprocess.DEVNULL,
         stdout: int | None = None,
     ) -> None:
         """Start a child that runs a program: `argv` is the program and its arguments.
@@ -195,8 +196,8 @@ class Children:
         called when there is something to write, so a silent child leaves neither a file nor a
         directory. If the file grows to 64 MiB, its middle is dropped (see child_log.py).
 
-        By default, the output is stdout and stderr together. If `stdout` is given, stdout goes to
-        that descriptor instead, and only stderr counts as the output.
+        By default, stdin is empty, and the output is stdout and stderr together. If `stdout` is
+        given, stdout goes to that descriptor instead, and only stderr counts as the output.
 
         Raise Interrupted or DeadlineExceeded if this process has to stop, and OSError if the child
         cannot be started.
@@ -214,7 +215,7 @@ class Children:
             argv,
             cwd=cwd,
             env=self._environment_of_child(env),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout_target,
             stderr=stderr_target,
             # Create a group for the child.

@@ -1,4 +1,4 @@
-"""Keeps when it began to run, beside the key."""
+"""A tool that stores when it began to run, next to the key."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Sets its first key like anybody; every later call says that it has begun, and never ends."""
+"""A tool that sets its first key, and later reports that it has begun, and never exits."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""A lock file that is taken over when it is old; the loser's structured answer says when that will be."""
+"""A lock file that is taken over when it is old. The error of a loser says when that will be."""
 
 import json
 import os
@@ -19,7 +19,9 @@ except FileNotFoundError:
 try:
     os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
 except FileExistsError:
-    sys.stdout.write(json.dumps({"error": {"code": "BUSY", "retry_after_ms": 1000 * _LEASE_SECONDS}}))
+    sys.stdout.write(
+        json.dumps({"error": {"code": "BUSY", "retry_after_ms": 1000 * _LEASE_SECONDS}})
+    )
     sys.exit(75)
 settings = json.loads(file.read_text()) if file.exists() else {}
 settings[sys.argv[1]] = sys.argv[2]

@@ -1,4 +1,4 @@
-"""A lock file made with O_EXCL: nothing is lost, but losers get prose, and a killed holder blocks all."""
+"""A lock file created with O_EXCL: losers get prose, and a killed holder blocks all others."""
 
 import json
 import os

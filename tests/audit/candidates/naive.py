@@ -1,4 +1,4 @@
-"""What many tools do: read the file, change it in memory, write it back. Nothing keeps two of them apart."""
+"""A tool like many others: it reads a file, changes it and writes it back, without a lock."""
 
 import json
 import os

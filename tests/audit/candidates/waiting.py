@@ -1,4 +1,4 @@
-"""Right but for one thing: it waits for the lock as long as it takes."""
+"""A tool with one fault: it waits for its lock without a limit."""
 
 import fcntl
 import json

@@ -1,5 +1,6 @@
 """tool run-safely"""
 
+import json
 import os
 import signal
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.audit.commands.run_safely import wanted_pause
+from sampletool.audit.serialized_run import pause_before_retry
 from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool
@@ -25,9 +26,14 @@ def test_what_the_program_prints_and_its_status_are_passed_on(tool: Tool) -> Non
     assert ran.stdout == b"out\xff"
     assert ran.stderr.startswith(b"err\n")
     assert b'"status":3,"tries":1' in ran.stderr
+    response = json.loads(ran.stderr.splitlines()[-1])
+    assert (response["ok"], response["error"]["code"]) == (False, "PROGRAM_FAILED")
+    assert response["error"]["exit_code"] == response["meta"]["exit_code"] == 3
 
 
-@pytest.mark.parametrize(("script", "status"), [("exit 255", 255), ("kill -9 $$", 137), ("exit 130", 130)])
+@pytest.mark.parametrize(
+    ("script", "status"), [("exit 255", 255), ("kill -9 $$", 137), ("exit 130", 130)]
+)
 def test_a_status_above_128_is_a_status(tool: Tool, script: str, status: int) -> None:
     assert tool("run-safely", "--", "sh", "-c", script).status == status
 
@@ -42,8 +48,12 @@ def test_many_at_once_lose_nothing_of_a_program_that_loses_nearly_everything(too
     assert (tool.cwd / "count").read_text() == f"{calls}\n"
 
 
-@pytest.mark.parametrize("says", [f"echo '{_HELD}'; exit 1", "echo text; exit 75"], ids=["an answer", "status 75"])
-def test_a_program_whose_own_lock_is_held_is_tried_again_and_only_the_last_try_is_heard(tool: Tool, says: str) -> None:
+@pytest.mark.parametrize(
+    "says", [f"echo '{_HELD}'; exit 1", "echo text; exit 75"], ids=["an answer", "status 75"]
+)
+def test_a_program_whose_own_lock_is_held_is_tried_again_and_only_the_last_try_is_heard(
+    tool: Tool, says: str
+) -> None:
     script = f"echo >> tries; if [ $(wc -l < tries) -lt 3 ]; then {says}; fi; echo done"
 
     ran = tool("run-safely", "--lock", "x", "--", "sh", "-c", script)
@@ -63,18 +73,31 @@ def test_it_gives_up_after_so_many_tries_or_so_long(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize("milliseconds", ["-1", f"1{'0' * 400}"])
-def test_it_waits_no_longer_than_it_may_whatever_the_program_says(tool: Tool, milliseconds: str) -> None:
+def test_it_waits_no_longer_than_it_may_whatever_the_program_says(
+    tool: Tool, milliseconds: str
+) -> None:
     says = f'{{"error":{{"code":"LOCK_HELD","retry_after_ms":{milliseconds}}}}}'
 
     ran = tool(
-        "run-safely", "--retries", "1", "--until", "2s", "--timeout", "20s", "--", "sh", "-c", f"echo '{says}'; exit 3"
+        "run-safely",
+        "--retries",
+        "1",
+        "--until",
+        "2s",
+        "--timeout",
+        "20s",
+        "--",
+        "sh",
+        "-c",
+        f"echo '{says}'; exit 3",
     )
 
     assert (ran.status, ran.stdout) == (3, f"{says}\n".encode())
 
 
 @pytest.mark.parametrize(
-    ("hint", "seconds"), [('"retry_after_ms":44', 0.044), ('"retry_after":4', 4), ('"retry_after_ms":999999', 60)]
+    ("hint", "seconds"),
+    [('"retry_after_ms":44', 0.044), ('"retry_after":4', 4), ('"retry_after_ms":999999', 60)],
 )
 def test_it_waits_for_as_long_as_the_program_says_and_a_minute_at_the_most(
     tmp_path: Path, hint: str, seconds: float
@@ -83,7 +106,7 @@ def test_it_waits_for_as_long_as_the_program_says_and_a_minute_at_the_most(
 
     output.write_text(f'text\n{{"error":{{"code":"LOCK_HELD",{hint}}}}}\n')
 
-    assert wanted_pause(output, 1, tries=1) == seconds
+    assert pause_before_retry(output, 1, tries=1) == seconds
 
 
 def test_only_the_last_line_can_be_the_answer(tmp_path: Path) -> None:
@@ -91,7 +114,7 @@ def test_only_the_last_line_can_be_the_answer(tmp_path: Path) -> None:
 
     output.write_text(f"{_HELD}\ntext\n")
 
-    assert wanted_pause(output, 1, tries=1) is None
+    assert pause_before_retry(output, 1, tries=1) is None
 
 
 @pytest.mark.parametrize(
@@ -104,17 +127,21 @@ def test_only_the_last_line_can_be_the_answer(tmp_path: Path) -> None:
         ('[{"code":"LOCK_HELD"}]', False),
     ],
 )
-def test_only_the_error_of_an_answer_says_that_its_lock_is_held(tmp_path: Path, answer: str, is_held: bool) -> None:
-    """A program that did something, and tells that a lock was held for one part of it, must not do it all again."""
+def test_only_the_error_of_an_answer_says_that_its_lock_is_held(
+    tmp_path: Path, answer: str, is_held: bool
+) -> None:
+    """A program that was refused one of several locks must not do everything again."""
     output = tmp_path / "out"
 
     output.write_text(answer)
 
-    assert (wanted_pause(output, 3, tries=1) is not None) == is_held
+    assert (pause_before_retry(output, 3, tries=1) is not None) == is_held
 
 
 def test_what_is_no_answer_is_output(tool: Tool) -> None:
-    ran = tool("run-safely", "--", "sh", "-c", "printf '{\"a\":'; printf '%060000d' 0 | tr 0 '['; exit 3")
+    ran = tool(
+        "run-safely", "--", "sh", "-c", "printf '{\"a\":'; printf '%060000d' 0 | tr 0 '['; exit 3"
+    )
 
     assert (ran.status, ran.stdout) == (3, b'{"a":' + b"[" * 60000)
 
@@ -131,9 +158,12 @@ def test_output_that_cannot_be_passed_on_is_a_failure(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "reason"), [("echo", "Exec format error"), ("#!/no/sh", "its interpreter is not there")]
+    ("first", "reason"),
+    [("echo", "exec format error"), ("#!/no/sh", "its interpreter does not exist")],
 )
-def test_a_script_that_the_system_does_not_run_is_not_its_own_failure(tool: Tool, first: str, reason: str) -> None:
+def test_a_script_that_the_system_does_not_run_is_not_its_own_failure(
+    tool: Tool, first: str, reason: str
+) -> None:
     script = tool.cwd / "script"
     script.write_text(f"{first}\n")
     script.chmod(0o755)
@@ -141,7 +171,7 @@ def test_a_script_that_the_system_does_not_run_is_not_its_own_failure(tool: Tool
     ran = tool("run-safely", "--", "./script")
 
     assert (ran.status, ran.code) == (5, "COMMAND_NOT_FOUND")
-    assert f"cannot be run: {reason}." in ran.error["message"]
+    assert f"script: {reason}." in ran.error["message"]
 
 
 def test_a_process_that_left_its_group_is_ended_with_a_warning(tool: Tool) -> None:
@@ -161,7 +191,9 @@ def test_another_failure_is_not_tried_again(tool: Tool) -> None:
 
 
 def test_the_holder_is_named_and_no_lock_is_waited_for_longer_than_asked(tool: Tool) -> None:
-    first = tool.start("run-safely", "--lock", "one", "--", "sh", "-c", "touch ready; exec sleep 60")
+    first = tool.start(
+        "run-safely", "--lock", "one", "--", "sh", "-c", "touch ready; exec sleep 60"
+    )
     assert eventually((tool.cwd / "ready").exists)
 
     ran = tool("run-safely", "--lock", "one", "--lock-timeout", "0", "--", "true")
@@ -177,7 +209,15 @@ def test_the_holder_is_named_and_no_lock_is_waited_for_longer_than_asked(tool: T
 @pytest.mark.leaves_litter
 def test_a_signal_ends_the_program_and_kill_9_leaves_it_the_lock(tool: Tool) -> None:
     def start() -> tuple[int, int]:
-        process = tool.start("run-safely", "--lock", "one", "--", "sh", "-c", "echo $$ > pid; mv pid is; exec sleep 60")
+        process = tool.start(
+            "run-safely",
+            "--lock",
+            "one",
+            "--",
+            "sh",
+            "-c",
+            "echo $$ > pid; mv pid is; exec sleep 60",
+        )
         assert eventually((tool.cwd / "is").exists)
         child = int((tool.cwd / "is").read_text())
         (tool.cwd / "is").unlink()
@@ -193,11 +233,22 @@ def test_a_signal_ends_the_program_and_kill_9_leaves_it_the_lock(tool: Tool) -> 
     ran = tool("run-safely", "--lock", "one", "--lock-timeout", "0", "--", "true")
     os.kill(child, signal.SIGKILL)
     assert ran.code == "LOCK_HELD"
-    assert eventually(lambda: tool("run-safely", "--lock", "one", "--lock-timeout", "0", "--", "true").status == 0)
+    assert eventually(
+        lambda: tool("run-safely", "--lock", "one", "--lock-timeout", "0", "--", "true").status == 0
+    )
 
 
 def test_the_program_sees_the_session_and_nothing_is_left_in_it(tool: Tool, home: Path) -> None:
-    ran = tool("run-safely", "--session-id", "s1", "--", "sh", "-c", "echo $TOOL_SESSION_ID; cat; ls $0", str(home))
+    ran = tool(
+        "run-safely",
+        "--session-id",
+        "s1",
+        "--",
+        "sh",
+        "-c",
+        "echo $TOOL_SESSION_ID; cat; ls $0",
+        str(home),
+    )
 
     assert ran.stdout.startswith(b"s1\n")
     (session,) = home.rglob("s1")
@@ -218,3 +269,62 @@ def test_a_forecast_runs_nothing(tool: Tool) -> None:
     assert data["program"] == sys.executable
     assert "status" not in data
     assert not (tool.cwd / "made").exists()
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 42, 255])
+def test_ok_is_true_exactly_if_the_exit_code_is_0(tool: Tool, code: int) -> None:
+    ran = tool("run-safely", "--", "sh", "-c", f"exit {code}")
+
+    response = json.loads(ran.stderr.splitlines()[-1])
+    assert ran.status == code
+    assert response["ok"] == (code == 0)
+    assert response["data"]["status"] == response["meta"]["exit_code"] == code
+
+
+def test_each_attempt_gets_all_of_a_requested_stdin(tool: Tool) -> None:
+    script = "cat; echo >> tries; test $(wc -l < tries) -ge 2 || exit 75"
+
+    ran = tool("run-safely", "--stdin", "--", "sh", "-c", script, stdin=b"some\ninput\n")
+
+    assert (ran.status, ran.stdout) == (0, b"some\ninput\n")
+    assert b'"tries":2' in ran.stderr
+
+
+def test_input_that_the_program_would_not_get_is_refused(tool: Tool) -> None:
+    """It was lost without a word."""
+    (tool.cwd / "input").write_text("x")
+
+    with (tool.cwd / "input").open("rb") as file:
+        process = start_python(
+            *COMMAND[1:],
+            *("run-safely", "--", "touch", "ran"),
+            cwd=tool.cwd,
+            env=tool.environ,
+            stdin=file.fileno(),
+        )
+        stdout, _ = process.communicate()
+
+    error = json.loads(stdout)["error"]
+    assert process.returncode == 2
+    assert "--stdin" in error["suggestion"]
+    assert not (tool.cwd / "ran").exists()
+
+
+def test_input_that_comes_too_late_is_reported(tool: Tool) -> None:
+    reader, writer = os.pipe()
+    process = start_python(
+        *COMMAND[1:],
+        *("run-safely", "--", "sh", "-c", "touch started; while ! test -e go; do sleep 0.01; done"),
+        cwd=tool.cwd,
+        env=tool.environ,
+        stdin=reader,
+    )
+    assert eventually((tool.cwd / "started").exists)
+    os.write(writer, b"late")
+    (tool.cwd / "go").touch()
+    _, stderr = process.communicate()
+    os.close(reader)
+    os.close(writer)
+
+    assert process.returncode == 0
+    assert b'"code":"STDIN_NOT_READ"' in stderr

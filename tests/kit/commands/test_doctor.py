@@ -589,3 +589,20 @@ def test_every_place_in_which_commands_write_is_probed(tool: Tool, workspace: Pa
         str(workspace),
         f"{workspace}/.tool",
     ]
+
+
+def test_each_probe_says_whether_it_is_required_and_how_to_fix_a_failure(
+    tool: Tool,
+) -> None:
+    for probe in tool("doctor").data["probes"]:
+        assert isinstance(probe["required"], bool)
+        assert probe["ok"] == ("fix" not in probe)
+
+
+def test_only_a_required_probe_that_fails_makes_a_machine_unhealthy() -> None:
+    failed = Probe("x", "/", ok=False, detail="d", required=False, fix="Do this.")
+
+    assert [str(line) for line in doctor._probe_lines(failed)][1:] == [
+        "        d",
+        "        Do this.",
+    ]

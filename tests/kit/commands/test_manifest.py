@@ -16,7 +16,7 @@ from sampletool.kit.commands.manifest import describe, find_commands
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.kit.contract.response import count_fitting
-from sampletool.kit.program import PACKAGE, PROGRAM
+from sampletool.kit.program import PACKAGE, PROGRAM, __version__
 from sampletool.kit.project import ROOT
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import run_python
@@ -263,6 +263,7 @@ def test_the_skill_lists_every_command(tool: Tool) -> None:
     skill = tool("manifest", "--skill").text
 
     assert skill.startswith(f"---\nname: {PROGRAM}\ndescription: ")
+    assert f"describes {PROGRAM} {__version__}." in skill
     for name in described():
         assert f"| `{name.replace('.', ' ')}` |" in skill
 

@@ -417,3 +417,30 @@ def test_did_you_mean_proposes_up_to_three_words_the_most_similar_first() -> Non
 def test_did_you_mean_can_demand_more_similarity() -> None:
     assert did_you_mean("abcdex", ["abcdef"]) == "Did you mean 'abcdef'?"
     assert did_you_mean("abcdex", ["abcdef"], nearness=0.9) == ""
+
+
+@pytest.mark.parametrize(
+    ("hint", "ready"),
+    [
+        ("To list the keys, run `tool config list`.", {"fix_command": "tool config list"}),
+        ("Run `tool lock release build`, and then `tool build`.", {}),
+        ("To set it, run `tool config set KEY VALUE`.", {}),
+        ("For help, run `tool config --help`.", {}),
+        ("Run `touch tool.toml`.", {}),
+        ("Did you mean 'jobs'?", {"corrected_input": "jobs"}),
+        ("Did you mean 'jobs' or 'job'?", {}),
+    ],
+)
+def test_a_program_can_use_a_hint_without_reading_it(hint: str, ready: dict[str, str]) -> None:
+    described = CommandNotFound(command="x").with_hint(hint).describe()
+
+    names = ("fix_command", "corrected_input")
+    assert {name: described[name] for name in names if name in described} == ready
+
+
+def test_a_mistake_has_the_word_that_was_probably_meant() -> None:
+    one = Mistake("KEY", "X", "m", suggestion="Did you mean 'jobs'?")
+    two = Mistake("KEY", "X", "m", suggestion="Did you mean 'jobs' or 'job'?")
+
+    assert InvalidValues(one).mistakes[0].corrected_input == "jobs"
+    assert InvalidValues(two).mistakes[0].corrected_input is None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.program import KIT_DIRECTORY
+from sampletool.kit.program import KIT_DIRECTORY, __version__
 from sampletool.kit.project import ROOT
 
 _PAGE = "docs/kit/agents.md"
@@ -36,3 +36,8 @@ def test_each_test_that_the_table_names_exists(rows: list[tuple[str, str, str, s
             missing.append(f"{_PAGE}: in row {number}, name another test than {test}")
 
     assert missing == []
+
+
+def test_the_instructions_name_the_version_that_they_belong_to() -> None:
+    """An agent may have an old copy. If this fails, put the new version into AGENTS.md."""
+    assert f"version {__version__}." in (ROOT / "AGENTS.md").read_text()

@@ -8,7 +8,8 @@ import typer
 from ...completion import offering
 from ...context import Context
 from ...contract.errors import InvalidValues, Mistake
-from ...program import WORKSPACE_FILE
+from ...part_discovery import has_command
+from ...program import PROGRAM, WORKSPACE_FILE
 from ...settings.known import find_current_name, find_setting, fixed_values
 from ...settings.precedence import Key, Scope, Settings
 from ...settings.toml_key import parse_key, show_key
@@ -30,10 +31,19 @@ def scope_to_change(context: Context, in_user_file: bool) -> Scope:
     if scope.name == "user" and not in_user_file:
         message = (
             f"Not in a workspace: there is no {WORKSPACE_FILE} here or in a parent directory. "
-            f"Using your personal settings in {scope.path} instead."
+            f"Using your personal settings in {scope.path} instead. "
+            f"To do this without a warning, pass --global. {_how_to_create_a_workspace()}"
         )
         context.warn("USER_SETTINGS", message)
     return scope
+
+
+def _how_to_create_a_workspace() -> str:
+    """Return a sentence with the command for that: `init`, if a part has it."""
+    command = f"touch {WORKSPACE_FILE}"
+    if has_command("init"):
+        command = f"{PROGRAM} init"
+    return f"To create a workspace here, run `{command}`."
 
 
 def read_key(text: str) -> Key:
