@@ -257,3 +257,18 @@ def test_a_file_without_a_header_is_refused(files: Files, content: bytes) -> Non
         read_header(files.create(content))
 
     assert caught.value.line == 1
+
+
+@pytest.mark.parametrize("block_bytes", [1000, 5000])
+def test_a_batch_has_about_the_rows_of_one_block(
+    files: Files, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    monkeypatch.setattr(module, "_BLOCK_BYTES", block_bytes)
+    file = files.create(b"a,b\n" + b"11,22\n" * 10_000)
+
+    batches = list(PartReader(file, Part(0, file.found.st_size)).batches(2))
+
+    rows_of_block = block_bytes // len(b"11,22\n")
+    assert sum(len(batch) for batch in batches) == 10_000
+    # The reader asks for the next block when it has read the last line that is complete.
+    assert max(len(batch) for batch in batches) <= rows_of_block + 2
