@@ -272,3 +272,4 @@ def test_a_batch_has_about_the_rows_of_one_block(
     assert sum(len(batch) for batch in batches) == 10_000
     # The reader asks for the next block when it has read the last line that is complete.
     assert max(len(batch) for batch in batches) <= rows_of_block + 2
+    assert len(batches) <= 10_000 // rows_of_block + 2

@@ -181,3 +181,18 @@ def test_files_that_were_not_asked_for_again_stay_in_the_cache(file: Path, reads
     cache_of(file).digest(file)
 
     assert reads.names == [str(file), str(other)]
+
+
+def test_a_long_read_can_be_interrupted(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK_BYTES", 2)
+    calls = []
+
+    def check() -> None:
+        calls.append(len(calls))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        digest(file, check)
+
+    assert len(calls) == 2
