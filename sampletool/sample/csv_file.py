@@ -115,8 +115,8 @@ def _divide_at_line_ends(file: CsvFile) -> list[Part]:
 def read_header(file: CsvFile) -> Row:
     """Return the names of the columns. Raise BadRow if the first row cannot be used."""
     whole_file = Part(0, file.found.st_size)
-    no_row: tuple[int, Row] = (1, [])
-    _line, header = next(PartReader(file, whole_file).rows(), no_row)
+    # Even an empty file has one row: an empty one.
+    _line, header = next(PartReader(file, whole_file).rows())
     if not header:
         raise BadRow(1, "the first line must be a header, but it is empty")
     if len(header) > MAX_COLUMNS:

@@ -202,3 +202,13 @@ def test_temporary_files_are_removed_only_if_they_are_old(path: Path) -> None:
 
     assert not old.exists()
     assert new.exists()
+
+
+def test_a_link_to_the_same_result_is_refused(path: Path) -> None:
+    """The link may lead to a file of another user, who can change it at any time."""
+    real = path.with_name("real.json")
+    put(real)
+    path.symlink_to(real)
+
+    with pytest.raises(OutputExists, match="it is not a readable file"):
+        look_for(path)
