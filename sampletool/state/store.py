@@ -524,7 +524,7 @@ def _to_claimed(row: Sequence[Any]) -> Claimed:
 
 def _find_earlier_places(rows: Sequence[Sequence[Any]]) -> frozenset[str]:
     """Return the places of earlier claims in these rows of claimed tasks."""
-    earlier_places = set()
+    earlier_places: set[str] = set()
     for _id, _generation, _body, _attempts, _lease_expires_at_ms, *places in rows:
         # There is none in a result that version 0.2 has remembered.
         earlier_places.update(place for place in places if place)

@@ -23,7 +23,6 @@ from sampletool.kit.testing.tool import Tool as CommandLine
 from sampletool.kit.testing.trees import file_states
 from sampletool.mcp.parameters import DEFAULT_TIMEOUT
 from sampletool.mcp.tools import Tool, load_tools
-from tests.mcp.sizes import MAX_DEFAULT_BYTES, MAX_DEFAULT_TOOLS, list_bytes
 
 _END = [f"--timeout={DEFAULT_TIMEOUT}", "--"]
 
@@ -46,14 +45,6 @@ def test_every_command_is_a_tool_unless_it_writes_to_stdout_or_needs_a_terminal(
     assert {tool.command for tool in tools().values()} == commands.keys() - others
     assert {"config edit", "mcp"} <= others
     assert all(re.fullmatch(r"[a-z_]{1,64}", name) for name in tools())
-
-
-def test_the_default_list_of_tools_is_short() -> None:
-    """A client puts it into the context of its model, in every conversation."""
-    default = load_tools()
-
-    assert len(default) <= MAX_DEFAULT_TOOLS
-    assert list_bytes(default) < MAX_DEFAULT_BYTES
 
 
 def test_each_parameter_has_a_description_and_each_tool_names_the_members_of_its_data() -> None:

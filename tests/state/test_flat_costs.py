@@ -94,7 +94,7 @@ def ask(store: SqlStore, verb: Callable[[Store], object]) -> Asked:
             return original_look(body)
         return original_look(lambda db: body(Watching(db, asked)))
 
-    store.transact = transact  # type: ignore[method-assign]
+    store.transact = transact  # type: ignore[method-assign, assignment]
     store.look = look  # type: ignore[method-assign]
     try:
         verb(store)

@@ -170,7 +170,7 @@ def main() -> int:
         scratch = Path(name)
         subprocess.run([sys.executable, "-m", "venv", scratch / "venv"], check=True)
         programs = scratch / "venv" / "bin"
-        pip = [programs / "python", "-m", "pip", "install", "-q", "duckdb", "csvkit"]
+        pip = [str(programs / "python"), "-m", "pip", "install", "-q", "duckdb", "csvkit"]
         subprocess.run(pip, check=True)
         return compare(scratch, str(programs / "python"), str(programs / "csvstat"))
 

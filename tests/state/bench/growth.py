@@ -10,7 +10,6 @@ The lists that are compared have 20 tasks. The last figure of each backend is fo
 
 import secrets
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -152,4 +151,4 @@ def _time_in_turns(verbs_of_stores: list[list[Callable[[], object]]]) -> list[li
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

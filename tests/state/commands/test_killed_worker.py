@@ -55,10 +55,11 @@ def test_a_successor_with_another_home_ends_the_command_of_a_killed_worker(
     other_home = tmp_path / "other"
     other_home.mkdir(mode=0o700)
     # The variables that would win over HOME are set in tests.
-    environ = {name: "" for name in ("XDG_STATE_HOME", "TOOL_STATE_DIR") if name in tool.environ}
-    environ[variable] = str(other_home)
+    for name in ("XDG_STATE_HOME", "TOOL_STATE_DIR"):
+        tool.environ.pop(name, None)
+    tool.environ[variable] = str(other_home)
 
-    ran = tool(*work(argv), **environ)
+    ran = tool(*work(argv))
 
     assert ran.data["finished"] == 1
     assert not is_alive(child_pid)
