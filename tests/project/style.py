@@ -43,7 +43,6 @@ NOT_REWRITTEN = frozenset(
         "tests/state",
         "tests/state/bench",
         "tests/state/commands",
-        "tests/state/support",
         "docs/lab",
         "docs/mcp/state",
     }

@@ -347,6 +347,22 @@ def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, cloc
     assert (failed.value.data.lost, failed.value.data.finished) == (1, 0)
 
 
+def test_a_success_that_comes_after_another_worker_has_the_task_counts_as_lost(
+    worker: Worker,
+) -> None:
+    store = worker.store
+    change(worker, argv=["/bin/true"])
+    with worker.children:
+        worker.turn()
+        (command,) = worker.running.values()
+        store.task_release(*command.claim)
+        elsewhere = claim_one(store, "elsewhere")
+        turn_until(worker, lambda: not worker.running and not worker.ended)
+
+    assert (worker.finished, worker.lost) == (0, 1)
+    assert store.task_finish("a", elsewhere.generation) == "updated"
+
+
 def test_a_task_that_fails_elsewhere_meanwhile_is_counted(worker: Worker) -> None:
     """Naive: the worker says that nothing is left, and exits with success."""
     store = worker.store

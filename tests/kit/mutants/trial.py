@@ -154,6 +154,9 @@ class Copy:
         stops_early: bool = True,
     ) -> list[TestRun]:
         """Run these tests in this order. Return the outcomes that are known at the time limit."""
+        if not tests:
+            # Without names, pytest would run all tests.
+            return []
         trial = Trial(
             outcomes=str(self._outcomes_file),
             tests=list(tests),

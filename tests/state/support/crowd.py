@@ -1,7 +1,7 @@
-"""Many clients of a shared store at once: `python -m tests.state.support.crowd KIND JOB COUNT ARGS`.
+"""Many clients of a store at once: `python -m tests.state.support.crowd KIND JOB COUNT ARGS`.
 
-Each is a process of its own with a connection of its own, forked by this one, which has loaded what they need. All are
-let go at the same moment. It says what their jobs returned.
+Each client is a process with a connection of its own. This process forks them, after it has loaded
+what they need. All of them start at the same moment. This process prints what their jobs returned.
 """
 
 import json
@@ -19,38 +19,43 @@ _DRIVERS = {"sqlite": "sqlite", "postgres": "postgres", "valkey": "redis"}
 
 def main(kind: str, job: str, count: str, args: str) -> None:
     import_module(f"sampletool.state.{_DRIVERS[kind]}")
-    waiting, let_go = os.pipe()
+    # The clients wait until this pipe ends.
+    start_descriptor, keep_waiting = os.pipe()
     outputs = []
     for number in range(int(count)):
         reading, writing = os.pipe()
-        if not os.fork():
-            os.close(let_go)
+        if os.fork() == 0:
+            os.close(keep_waiting)
             os.dup2(writing, sys.stdout.fileno())
             random.seed()
-            _be_one(waiting, job, number, args)
+            _run_client(start_descriptor, job, number, args)
         os.close(writing)
         outputs.append(os.fdopen(reading))
     for output in outputs:
         assert output.readline() == "ready\n"
-    os.close(let_go)
-    said = [output.read() for output in outputs]
-    assert all(os.wait()[1] == 0 for _ in outputs)
-    tell(json.dumps([json.loads(text) for text in said]))
+    os.close(keep_waiting)
+    results = [json.loads(output.read()) for output in outputs]
+    for _ in outputs:
+        _pid, wait_status = os.wait()
+        assert wait_status == 0
+    tell(json.dumps(results))
 
 
-def _be_one(waiting: int, job: str, number: int, args: str) -> None:
-    status = 1
+def _run_client(start_descriptor: int, job: str, number: int, args: str) -> None:
+    """Wait for the start, run the job, and exit."""
+    exit_code = 1
     try:
         store = open_store(os.environ["TEST_STORE"], None, make_policy())
         tell("ready")
-        os.read(waiting, 1)
-        tell(json.dumps(run(getattr(jobs, job)(Awaited(store), number, *json.loads(args)))))
+        os.read(start_descriptor, 1)
+        work = getattr(jobs, job)(Awaited(store), number, *json.loads(args))
+        tell(json.dumps(run(work)))
         store.close()
-        status = 0
+        exit_code = 0
     except BaseException as error:
         sys.excepthook(type(error), error, error.__traceback__)
     finally:
-        os._exit(status)
+        os._exit(exit_code)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What came of a call, as one value to compare: a test that expects an answer fails by its assertion, whatever came."""
+"""The outcome of a verb as one value, so that a test fails by its assertion, whatever happens."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from sampletool.state.store import Store
 
 
 def outcome(ask: Callable[[], Any]) -> Any:
-    """The answer, the code of our error, or any other exception."""
+    """Return the result, the code of our error, or any other exception."""
     try:
         return ask()
     except EXPECTED as error:
@@ -19,5 +19,5 @@ def outcome(ask: Callable[[], Any]) -> Any:
 
 
 def statuses(store: Store, queue: str | None = None) -> dict[str, int]:
-    """How many tasks have each status."""
+    """Return how many tasks have each status."""
     return Counter(task.status for task in store.task_list(queue, None, 0, 100_000))

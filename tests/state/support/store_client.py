@@ -1,6 +1,7 @@
-"""A client of a shared store, in a process of its own: `python -m tests.state.support.store_client JOB NUMBER ARGS`.
+"""A client of a store: `python -m tests.state.support.store_client JOB NUMBER ARGS`.
 
-It says `ready`, waits until its standard input ends, runs one job of tests/state/jobs.py and says what that returned.
+The client prints `ready` and waits until its stdin ends. Then it runs one job of
+tests/state/jobs.py, and prints what the job returned.
 """
 
 import json
@@ -47,7 +48,7 @@ def make_policy(
 
 
 class Awaited:
-    """A store whose verbs are coroutines that never have to wait: what a job calls."""
+    """A store whose verbs are coroutines that never have to wait, as a job calls them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -60,7 +61,10 @@ class Awaited:
 
 
 def run(job: Coroutine[Any, Any, Any]) -> Any:
-    """To its end, which it reaches in one go; an event loop would take longer to import than the job to run."""
+    """Run a job that never waits, and return its result.
+
+    Importing an event loop would take longer than the job.
+    """
     try:
         job.send(None)
     except StopIteration as end:
@@ -77,7 +81,8 @@ def main(job: str, number: str, args: str) -> None:
     store = open_store(os.environ["TEST_STORE"], None, make_policy())
     tell("ready")
     sys.stdin.buffer.read()
-    tell(json.dumps(run(getattr(jobs, job)(Awaited(store), int(number), *json.loads(args)))))
+    work = getattr(jobs, job)(Awaited(store), int(number), *json.loads(args))
+    tell(json.dumps(run(work)))
     store.close()
 
 

@@ -1,7 +1,8 @@
-"""The same store for every test, whatever it is made of, and many clients of it at once.
+"""One store for every test, whatever its backend is, and many clients of it at once.
 
-A job is a coroutine of tests/state/jobs.py that gets a client and its number. On a backend that outlives a process
-each runs in a process of its own, and all are let go at the same moment; in process they run in one event loop.
+A job is a coroutine of tests/state/jobs.py. It gets a client and the number of the client. On a
+backend that outlives a process, each job runs in a process of its own, and all of them start at the
+same moment. In a process, the jobs run in one event loop.
 """
 
 import asyncio
@@ -25,13 +26,13 @@ from tests.state.support.store_client import make_policy
 from tests.state.support.waiting import state_of, wait_until_stopped
 
 STDERR = 2
-"""What goes wrong in a client is read beside the test's own output."""
+"""The descriptor of stderr. The errors of clients are part of the output of the test."""
 _LONGEST_SECONDS = 90
 
 
 @dataclass
 class SharedBackend:
-    """One that outlives a process; a URL is all that another process needs."""
+    """A backend that outlives a process. Another process needs only its URL."""
 
     name: str
     url: str
@@ -39,9 +40,15 @@ class SharedBackend:
     clients: list["Client"] = field(default_factory=list)
 
     def open(
-        self, *, patience: float = 10.0, min_server_seconds: float = MIN_SERVER_SECONDS, dry_run: bool = False
+        self,
+        *,
+        patience: float = 10.0,
+        min_server_seconds: float = MIN_SERVER_SECONDS,
+        dry_run: bool = False,
     ) -> Store:
-        policy = make_policy(patience=patience, min_server_seconds=min_server_seconds, dry_run=dry_run)
+        policy = make_policy(
+            patience=patience, min_server_seconds=min_server_seconds, dry_run=dry_run
+        )
         store = open_store(self.url, None, policy)
         self.opened.append(store)
         return store
@@ -60,7 +67,7 @@ class SharedBackend:
         return self.clients[-1]
 
     def close(self) -> None:
-        """Ends the clients that a test which failed has left, perhaps stopped."""
+        """Kill the clients that a failed test has left running or stopped, and close the stores."""
         for client in self.clients:
             client.kill()
         for store in self.opened:
@@ -69,7 +76,7 @@ class SharedBackend:
 
 @cache
 def load_clients() -> None:
-    """Let the fork server of this worker load what the clients of a store need, so that none of them has to."""
+    """Let the fork server of this worker load what the clients need, so that they start fast."""
     fork_server().load("tests.state.support.store_client", "sampletool.state.sqlite")
     for driver in ("psycopg", "redis"):
         if find_spec(driver):
@@ -77,7 +84,7 @@ def load_clients() -> None:
 
 
 class Client:
-    """A process with a client of the store, which waits to be let go."""
+    """A process with a client of the store. It waits for `go`."""
 
     def __init__(self, url: str, job: str, number: int, args: tuple[Any, ...]) -> None:
         load_clients()
@@ -86,7 +93,8 @@ class Client:
         self.process = start_python(*program, env=environ, stdin=subprocess.PIPE, stderr=STDERR)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self._stdin, self._stdout = self.process.stdin, self.process.stdout
+        self._stdin = self.process.stdin
+        self._stdout = self.process.stdout
 
     def wait_until_ready(self) -> None:
         assert self._stdout.readline() == b"ready\n"
@@ -95,21 +103,22 @@ class Client:
         self._stdin.close()
 
     def line(self) -> str:
-        """The next thing that the job tells before it ends."""
+        """Return the next line that the job prints."""
         return self._stdout.readline().decode().strip()
 
     def result(self) -> Any:
-        said = self._stdout.read()
+        output = self._stdout.read()
         assert self.process.wait(_LONGEST_SECONDS) == 0
         self._stdout.close()
-        return json.loads(said.splitlines()[-1])
+        last_line = output.splitlines()[-1]
+        return json.loads(last_line)
 
     def wait_until_stopped(self) -> bool:
-        """False if it has ended instead."""
+        """Wait until the process is stopped. Return False if it has exited instead."""
         return wait_until_stopped(self.process.pid)
 
     def is_asleep(self) -> bool:
-        """Whether it waits for something. It has one thread until it waits for a lock."""
+        """Return whether the process waits. It has one thread until it waits for a lock."""
         return state_of(self.process.pid) == "S"
 
     def resume(self) -> None:
@@ -123,7 +132,7 @@ class Client:
 
 
 class MemoryBackend:
-    """One event loop; every client is the same object."""
+    """A backend inside this process: one event loop, and one store for all clients."""
 
     name = "memory"
 
@@ -138,7 +147,8 @@ class MemoryBackend:
         work = getattr(jobs, job)
 
         async def everybody() -> list[Any]:
-            return await asyncio.gather(*(work(self._store, number, *args) for number in range(count)))
+            clients = [work(self._store, number, *args) for number in range(count)]
+            return await asyncio.gather(*clients)
 
         return self._runner.run(everybody())
 
@@ -154,10 +164,11 @@ async def _make_memory_store() -> MemoryStore:
 
 
 class _Waiting:
-    """The in-process store, with verbs that wait: what the suite calls."""
+    """The store in this process, with verbs that wait for their result, as tests call them."""
 
     def __init__(self, store: MemoryStore, runner: asyncio.Runner) -> None:
-        self._store, self._runner = store, runner
+        self._store = store
+        self._runner = runner
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         method = getattr(self._store, verb)

@@ -1,4 +1,4 @@
-"""Tests wait for events; these are the ways to. The limits are a safety net, for a busy machine as well."""
+"""Wait for events. The limits are a safety net, also on a busy machine."""
 
 import os
 import time
@@ -12,22 +12,31 @@ T = TypeVar("T")
 
 
 def wait_until(look: Callable[[], T], seconds: float = 40) -> T:
-    """What it answers, as soon as that is true."""
+    """Call this function until it returns something true, and return that."""
     deadline = time.monotonic() + seconds
-    while not (seen := look()):
+    while True:
+        found = look()
+        if found:
+            return found
         if time.monotonic() > deadline:
             raise TimeoutError("the event never came")
         time.sleep(0.01)
-    return seen
 
 
 def wait_for_pid(path: Path) -> int:
-    """That a process has written into a file, with the end of the line."""
-    return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text()))
+    """Wait until a process has written its pid to a file, with a newline, and return it."""
+
+    def read_line() -> str:
+        if not path.exists():
+            return ""
+        text = path.read_text()
+        return text if text.endswith("\n") else ""
+
+    return int(wait_until(read_line))
 
 
 def wait_for_line(process: Process, text: str) -> None:
-    """On its stderr, which ends if the process does."""
+    """Wait until the process has written this text to stderr."""
     assert process.stderr is not None
     for line in process.stderr:
         if text in line.decode():
@@ -36,7 +45,7 @@ def wait_for_line(process: Process, text: str) -> None:
 
 
 def state_of(pid: int) -> str:
-    """Return the kernel's letter for what a process does: T stopped, S asleep, Z exited. X if it is not there."""
+    """Return the state of a process as a letter: T stopped, S asleep, Z exited, X gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -50,7 +59,7 @@ def is_alive(pid: int) -> bool:
 def wait_until_stopped(pid: int) -> bool:
     """Wait until SIGSTOP has stopped it. Return False if it has exited instead."""
     deadline = time.monotonic() + 40
-    # One file, read again and again: a client may be stopped a hundred times.
+    # Open the file once: a client may be stopped a hundred times.
     try:
         stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
     except FileNotFoundError:
