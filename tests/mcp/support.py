@@ -56,12 +56,12 @@ async def connected_cheaply(tool: Tool, *options: str) -> AsyncIterator[Any]:
     """
     from mcp import Client
 
-    async with Client(_streams_of(start_server(tool, *options))) as client:
+    async with Client(streams_of(start_server(tool, *options))) as client:
         yield client
 
 
 @asynccontextmanager
-async def _streams_of(server: ForkedProcess) -> AsyncIterator[Any]:
+async def streams_of(server: ForkedProcess) -> AsyncIterator[Any]:
     """Yield a transport of the SDK: a stream of incoming messages, and one of outgoing ones."""
     import anyio
     from mcp import types
@@ -99,6 +99,6 @@ async def _streams_of(server: ForkedProcess) -> AsyncIterator[Any]:
                 stdin.close()
 
 
-def talk(conversation: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a conversation with a server. Fail if it takes longer than a minute."""
-    asyncio.run(asyncio.wait_for(conversation(), 60))
+def talk(conversation: Callable[[], Coroutine[Any, Any, None]], seconds: float = 60) -> None:
+    """Run a conversation with a server. Fail if it takes longer than this."""
+    asyncio.run(asyncio.wait_for(conversation(), seconds))

@@ -120,10 +120,11 @@ def _places_of_parts(context: Context) -> dict[str, str]:
 
 
 def command(ctx: typer.Context) -> Status:
-    """Show where you are: the workspace, settings, the session, and what is running.
+    """Show where you are, and what is running.
 
-    This shows only settings that differ from their defaults. To see all of them, run
-    `config list`. To check whether everything works, run `doctor`.
+    The output has the workspace, the settings, the session, and the commands that hold a lock. Only
+    settings that differ from their defaults are shown. To see all of them, run `config list`. To
+    check whether everything works, run `doctor`.
     """
     context: Context = ctx.obj
     workspace = context.workspace_or_none

@@ -59,6 +59,7 @@ def test_the_facts_are_in_the_message_and_in_the_context() -> None:
         "retryable": False,
         "exit_code": 5,
         "context": {"things": ["a", "b"], "owner": "ann"},
+        "fix_command": f"{PROGRAM} find",
     }
 
 

@@ -146,6 +146,7 @@ def test_the_schema_of_meta_has_the_type_of_every_member() -> None:
         "cwd": "string",
         "trace_id": "string",
         "next_cursor": "string",
+        "has_more": "boolean",
         "fields": "string",
         "dry_run": "boolean",
         "replayed": "boolean",
@@ -179,6 +180,8 @@ def test_the_schema_of_an_error_has_the_type_of_every_member() -> None:
         "context": {"type": "object"},
         "code": {"type": "string", "pattern": "^[A-Z][A-Z_]+$"},
         "retry_after_ms": {"type": "integer"},
+        "fix_command": {"type": "string"},
+        "corrected_input": {"type": "string"},
         "errors": {"type": "array", "items": schema_of(Mistake)},
     }
 

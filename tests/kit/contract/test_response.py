@@ -326,8 +326,12 @@ class PageResult(NamedTuple):
 
 
 def test_meta_has_the_members_of_a_result_that_are_about_the_run() -> None:
-    assert result_meta(PageResult("after:b", True)) == {"next_cursor": "after:b", "replayed": True}
-    assert result_meta(PageResult()) == {}
+    assert result_meta(PageResult("after:b", True)) == {
+        "has_more": True,
+        "next_cursor": "after:b",
+        "replayed": True,
+    }
+    assert result_meta(PageResult()) == {"has_more": False}
     assert result_meta(Message("x")) == {}
     assert result_meta(None) == {}
 

@@ -9,9 +9,7 @@ from tests.kit.project.words import Text, all_texts
 
 _NOT_REWRITTEN = frozenset(
     {
-        "docs/audit",
         "docs/lab",
-        "docs/mcp",
         "sampletool/lab",
     }
 )
