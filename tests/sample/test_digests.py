@@ -185,7 +185,7 @@ def test_files_that_were_not_asked_for_again_stay_in_the_cache(file: Path, reads
 
 def test_a_long_read_can_be_interrupted(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BLOCK_BYTES", 2)
-    calls = []
+    calls: list[int] = []
 
     def check() -> None:
         calls.append(len(calls))
