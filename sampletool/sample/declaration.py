@@ -91,7 +91,10 @@ def _problems_of_env(env: object) -> Iterator[str]:
 
 
 def _problems_of_job(job: Job, target_names: Collection[str]) -> Iterator[str]:
-    """Yield what is wrong with the values in a table whose members have the right types."""
+    """Yield what is wrong with the name, the paths and the needs of a job.
+
+    The types of its members were checked before.
+    """
     if not _NAME.fullmatch(job.name):
         yield "a name is 1 to 64 letters, digits, '.', '_' or '-'"
     for path in job.inputs:

@@ -45,7 +45,7 @@ class JobResult:
     """How much is missing in the middle of the log, because the command has printed too much."""
 
     def lines(self) -> list[str]:
-        """Return what a person sees about this job."""
+        """Return the text that a person reads about this job."""
         if self.status == "failed":
             return self._lines_of_failure()
         line = f"{self.name}: {_readable(self.status)}"
@@ -74,7 +74,7 @@ class JobResult:
 
 
 def result_lines(results: Iterable[JobResult], kind: Kind) -> list[str]:
-    """Return what a person sees at the end: the jobs that need attention, and a summary.
+    """Return the text that a person reads at the end: jobs that need attention, and a summary.
 
     The other jobs were shown while they ran. If a job failed, the error is the summary.
     """

@@ -1,11 +1,20 @@
 """Decide which targets are stale, and say why. The content of files decides, not their times."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 from .job import Job
 from .journal import BuildRecord
 from .publish import Outputs
 from .workspace import Declarations, Problem, choose, invalid_workspace
+
+_TO_BE_BUILT = "to be built"
+"""What a record has in place of the digest of a needed target that must be built first.
+
+It differs from every digest. So the target that needs it is stale, at least until the needed target
+was built and `plan_again` knows its digest.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,12 +40,16 @@ def plan(
     """
     planned: dict[str, PlannedJob] = {}
     problems: list[Problem] = []
-    # The digests of all inputs. An input of many targets is read only once.
-    digests: dict[str, str] = {}
+
+    @cache
+    def digest_of_input(path: str) -> str:
+        """Return the digest of a file. An input of many targets is read only once."""
+        return outputs.digest(outputs.workspace / path)
+
     chosen = choose("target", names, declarations.targets)
     for job in declarations.with_needs(chosen):
         try:
-            planned[job.name] = _plan_target(job, planned, digests, outputs)
+            planned[job.name] = _plan_target(job, planned, digest_of_input, outputs)
         except (ValueError, OSError) as error:
             problems.append(Problem(f"target.{job.name}", str(error)))
     if problems:
@@ -47,35 +60,41 @@ def plan(
 def _plan_target(
     job: Job,
     planned: dict[str, PlannedJob],
-    digests: dict[str, str],
+    digest_of_input: Callable[[str], str],
     outputs: Outputs,
 ) -> PlannedJob:
-    """Return the plan for a target, and add the digests of its inputs to `digests`.
+    """Return the plan for a target. `planned` has the plans for the targets that it needs.
 
-    `planned` has the targets that it needs. Raise ValueError or OSError if it cannot be built.
+    Raise ValueError or OSError if the target cannot be built: its inputs are wrong, or something
+    else is in the place of the link to its outputs.
     """
     inputs = job.find_inputs(outputs.workspace)
     _check_that_no_input_is_an_output(inputs, job.outputs)
-    for path in inputs - digests.keys():
-        digests[path] = outputs.digest(outputs.workspace / path)
-    needs = {}
-    for need in job.needs:
-        # A need that has a problem is not in `planned`.
-        if need in planned and not planned[need].must_run:
-            needs[need] = outputs.content_of(need)
-        else:
-            needs[need] = "to be built"
+    digests_of_needs = {}
+    for name in job.needs:
+        digests_of_needs[name] = _digest_of_need(planned.get(name), outputs)
     record = BuildRecord(
         run=list(job.run),
         wanted=list(job.outputs),
-        inputs={path: digests[path] for path in inputs},
-        needs=needs,
+        inputs={path: digest_of_input(path) for path in inputs},
+        needs=digests_of_needs,
         env=dict(job.env),
     )
     reason = why_stale(job.name, record, outputs)
     if reason is not None:
+        # The new outputs get a link. Find out before the command runs whether its place is free.
         outputs.must_be_free(job.name)
     return PlannedJob(job, record, must_run=reason is not None, reason=reason)
+
+
+def _digest_of_need(need: PlannedJob | None, outputs: Outputs) -> str:
+    """Return the digest of the outputs of a needed target, or _TO_BE_BUILT.
+
+    Without a plan, the needed target has a problem, so `plan` will raise an error.
+    """
+    if need is None or need.must_run:
+        return _TO_BE_BUILT
+    return outputs.content_of(need.job.name)
 
 
 def _check_that_no_input_is_an_output(inputs: set[str], outputs: tuple[str, ...]) -> None:

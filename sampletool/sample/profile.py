@@ -46,7 +46,8 @@ class Numbers:
         """Return the type and the range of the numbers, as the result shows them."""
         if self.are_integers:
             return {"type": "integer", "min": self.minimum, "max": self.maximum}
-        # The minimum may come from a batch of integers.
+        # A batch of rows that has only integers gives an `int` as its minimum and maximum, even if
+        # other batches of the column have floats. The result shows both as floats, such as 3.0.
         return {"type": "number", "min": float(self.minimum), "max": float(self.maximum)}
 
 
@@ -87,18 +88,26 @@ class ColumnProfile:
 
 
 def profile_part(file: CsvFile, part: Part, width: int) -> tuple[list[ColumnProfile], int]:
-    """Return the profile of each column, and the number of lines. Raise BadRow."""
-    columns = [ColumnProfile()] * width
+    """Return the profile of each column of a part, and the number of lines in the part.
+
+    Raise BadRow at the first row that is not valid CSV or UTF-8, or does not have `width` cells.
+    """
+    columns = [ColumnProfile() for _column in range(width)]
     reader = PartReader(file, part)
     for batch in reader.batches(width):
-        if batch:
-            cells_by_column = zip(*batch, strict=True)
-            columns = merge_columns(columns, [profile_cells(cells) for cells in cells_by_column])
+        if not batch:
+            # It has no rows, for example because all of its lines are blank. So it has no columns
+            # that could be merged.
+            continue
+        columns_of_batch = []
+        for cells in zip(*batch, strict=True):
+            columns_of_batch.append(profile_cells(cells))
+        columns = merge_columns(columns, columns_of_batch)
     return columns, reader.line_count
 
 
 def profile_cells(cells: Sequence[str]) -> ColumnProfile:
-    """Return the profile of some cells of one column."""
+    """Return the profile of some cells of one column. An empty cell counts as missing."""
     values = [cell for cell in cells if cell]
     missing = len(cells) - len(values)
     if not values:
@@ -156,9 +165,15 @@ def _merge_column(
 
 
 def _merge_counts(first: Counter[str] | None, second: Counter[str] | None) -> Counter[str] | None:
-    """Return the sum of the counts. Change the first counter, because a copy would cost time."""
+    """Return how often each value occurs in both parts of a column.
+
+    None means that the values of a part were not counted, because there are too many, or long ones.
+    The sum is then unknown too, so return None.
+    """
     if first is None or second is None:
         return None
+    # This changes the counter of the first profile, which is not used any more. A new counter for
+    # each batch would cost time.
     first.update(second)
     return first
 

@@ -62,7 +62,7 @@ class JobRun:
         self._directory = workplace.scratch / f"{kind}s"
         """Where each job has a directory with its name."""
         self._to_run = {name: job for name, job in planned.items() if job.must_run}
-        self._order = _order_of_needs(self._to_run)
+        self._order = _prepared_order(self._to_run)
         """Knows which jobs can be started, because the targets that they need were built."""
         self._waiting: deque[PlannedJob] = deque()
         """The jobs that can be started, in this order."""
@@ -84,23 +84,29 @@ class JobRun:
         return results
 
     def run(self) -> None:
-        """Run all jobs. Raise an error if the run has to stop, but not if a job fails."""
+        """Run all jobs, and return when the last one has exited.
+
+        If a job fails, its result says so. Raise an error only if the whole run has to stop, for
+        example after a signal.
+        """
+        # Create the directory for the directories of the jobs.
         private_directory(self._directory)
-        self._order.prepare()
         with self._progress:
             self._queue_ready_jobs()
             while self._waiting or self._running:
                 self._start_waiting_jobs()
                 self._wait_for_exit()
                 self._queue_ready_jobs()
-        for name, result in self._results.items():
-            if result.status == "not_started":
-                note = "a target that it needs failed"
-                self._results[name] = replace(result, status="skipped", note=note)
+        self._mark_skipped_jobs()
 
     def _queue_ready_jobs(self) -> None:
-        """Queue the jobs whose needs were built. Those that are up to date now end here."""
-        # A job that ends here can make others ready, so ask again until there are none.
+        """Queue each job for which all needed targets have now been built.
+
+        If these have the same outputs as before, the job is up to date after all. Then it is not
+        queued: it is finished without running its command.
+        """
+        # _finish() reports a finished job to `_order`, which can make further jobs ready. So ask
+        # `_order` again until no more jobs are ready.
         while names := self._order.get_ready():
             for name in names:
                 planned = plan_again(self._to_run[name], self._outputs)
@@ -108,6 +114,13 @@ class JobRun:
                     self._waiting.append(planned)
                 else:
                     self._finish(JobResult(name, "up_to_date"))
+
+    def _mark_skipped_jobs(self) -> None:
+        """Change the results of the jobs that never became ready: a needed target has failed."""
+        for name, result in self._results.items():
+            if result.status == "not_started":
+                note = "a target that it needs failed"
+                self._results[name] = replace(result, status="skipped", note=note)
 
     def _start_waiting_jobs(self) -> None:
         """Start jobs until enough of them run, or until there is no room for another one."""
@@ -122,7 +135,10 @@ class JobRun:
                 self._finish(JobResult(planned.job.name, "failed", note=str(error)))
 
     def _start(self, planned: PlannedJob) -> None:
-        """Start a job. Raise _CannotStart or _NoRoom."""
+        """Start a job.
+
+        Raise _NoRoom if that can succeed when another job has exited, and _CannotStart if not.
+        """
         job = planned.job
         directory = self._directory / job.name
         inputs = self._inputs_of(planned)
@@ -202,12 +218,15 @@ class JobRun:
             self._order.done(name)
 
 
-def _order_of_needs(to_run: dict[str, PlannedJob]) -> TopologicalSorter[str]:
-    """Return the order in which these jobs can be started. Other jobs are up to date."""
+def _prepared_order(to_run: dict[str, PlannedJob]) -> TopologicalSorter[str]:
+    """Return the order in which these jobs can be started, ready to be asked for the first ones."""
     order: TopologicalSorter[str] = TopologicalSorter()
     for name, planned in to_run.items():
+        # Nothing waits for a target that does not run: it is up to date.
         needs = [need for need in planned.record.needs if need in to_run]
         order.add(name, *needs)
+    # Required before the first get_ready(). No job can be added afterwards.
+    order.prepare()
     return order
 
 

@@ -40,7 +40,7 @@ class Declarations:
     checks: dict[str, Job]
 
     def with_needs(self, names: list[str]) -> list[Job]:
-        """Return these targets and all that they need, each after its needs."""
+        """Return these targets and all that they need, also indirectly, each after its needs."""
         found: set[str] = set()
         waiting = list(names)
         while waiting:
@@ -48,6 +48,7 @@ class Declarations:
             if name not in found:
                 found.add(name)
                 waiting += self.targets[name].needs
+        # In `targets`, each target comes after those that it needs. The result keeps this order.
         return [job for name, job in self.targets.items() if name in found]
 
 
@@ -80,16 +81,22 @@ def read_again(context: Context, declarations: Declarations) -> Declarations:
     return read_workspace(context)
 
 
-def choose(kind: Kind, names: list[str], jobs: Mapping[str, Job]) -> list[str]:
-    """Return these names without repetitions, or all names if none is given.
-
-    Raise TargetNotFound if there is no job with one of the names.
-    """
+def check_names(kind: Kind, names: list[str], jobs: Mapping[str, Job]) -> None:
+    """Raise TargetNotFound if one of these names is not the name of a job."""
     unknown = [name for name in names if name not in jobs]
     if unknown:
         raise _not_found(kind, unknown, list(jobs))
+
+
+def choose(kind: Kind, names: list[str], jobs: Mapping[str, Job]) -> list[str]:
+    """Return the names of the jobs to run: these names, or those of all jobs if there are none.
+
+    A name that was given twice is returned once. Raise TargetNotFound for an unknown name.
+    """
+    check_names(kind, names, jobs)
     if not names:
         return list(jobs)
+    # The keys of a dictionary are unique, and keep their order.
     return list(dict.fromkeys(names))
 
 

@@ -263,6 +263,7 @@ class PostgresStore(SqlStore):
         """Make one attempt at a transaction. Raise NoReply if the connection is lost."""
         is_commit_sent = False
         try:
+            # Wait longer than the server does (see `_begin`), so that its own reason arrives.
             link = self._connected(give_up_at + 2 * _GRACE_SECONDS)
             link.is_repetition = is_repetition
             if tables != "optional" and not self._has_schema:
@@ -285,7 +286,7 @@ class PostgresStore(SqlStore):
             self._leave_transaction()
 
     def _connected(self, give_up_at: float) -> Link:
-        """Return an open connection."""
+        """Return the open connection of this process, or a new one. Give up at this moment."""
         self._watch.give_up_at = give_up_at
         link: Link | None = self.current_connection()
         if link is None or link.closed:
@@ -296,10 +297,21 @@ class PostgresStore(SqlStore):
         return link
 
     def _connect(self, give_up_at: float) -> Link:
+        """Return a new connection.
+
+        Raise TimeoutError if that takes too long or a signal arrives, and psycopg.Error if it
+        fails.
+        """
         seconds_left = round(give_up_at - time.monotonic())
+        # libpq takes 0 for no limit at all. If less time is left than it accepts,
+        # connect_in_thread() gives up earlier.
         connect_seconds = max(_CONNECT_MIN_SECONDS, seconds_left)
 
         def connect() -> Link:
+            # * client_encoding: otherwise, PGCLIENTENCODING in the environment would decide.
+            # * autocommit: the driver starts no transactions, because `_begin` does.
+            # * prepare_threshold: prepare no statements. A pooler such as pgbouncer could give the
+            #   next transaction another connection to the server, which does not know them.
             return Link.connect(
                 self._url,
                 connect_timeout=connect_seconds,
@@ -309,6 +321,7 @@ class PostgresStore(SqlStore):
                 prepare_threshold=None,
             )
 
+        # In a thread: looking up a host name cannot be interrupted.
         return connect_in_thread(connect, self._watch, Link.close)
 
     def _begin(self, link: Link, *more_statements: str) -> psycopg.Cursor[Any]:
@@ -452,7 +465,10 @@ class PostgresStore(SqlStore):
         return error_class(self._shown_url, first_line)
 
     def _permanent_error(self, error: psycopg.Error) -> ToolError | None:
-        """Return the error for a mistake that a retry cannot correct, or None."""
+        """Return the error for a mistake that a retry cannot correct. None if it is another error.
+
+        A connection that fails has no SQLSTATE, so only the text tells what is wrong.
+        """
         text = str(error)
         if _WRONG_LOGIN.search(text):
             reason = "the user or password is not accepted"

@@ -63,6 +63,17 @@ _QUOTED = re.compile("\n|, with args|`|'")
 
 _SHOWN_SETTINGS = ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
 _LOGIN_REFUSALS = ("NOAUTH", "WRONGPASS")
+"""The codes with which a server refuses a login.
+
+A driver that knows a code raises an AuthenticationError. Another one raises a ResponseError whose
+text begins with the code.
+"""
+
+_CANNOT_SAVE = "MISCONF"
+"""The code with which a server refuses all writes while it cannot save its data.
+
+Nearly always, its disk is full. The driver has no class for this error.
+"""
 
 _NOT_DONE = (
     exceptions.ResponseError,
@@ -248,9 +259,11 @@ class RedisStore(Store):
         is_forecast: bool,
     ) -> Reply:
         """Run a verb of the script, and return its reply. Raise the error of a refusal."""
+        # The script finds its arguments by their places: see the first lines of redis.lua.
         sent = [verb, _SCHEMA, int(is_forecast), *_once_arguments(write)]
         for argument in arguments.values():
             sent += _flatten(argument)
+        # An argument of a script cannot be None.
         texts = ["" if argument is None else argument for argument in sent]
 
         def run(is_repetition: bool) -> Reply:
@@ -338,7 +351,10 @@ class RedisStore(Store):
         return send(request, self._policy, attempt)
 
     def _our_error(self, error: Exception, *, was_sent: bool) -> Exception:
-        """Return NoReply if there was no reply, and one of our own errors otherwise."""
+        """Return what to raise instead of an error of the driver.
+
+        It is NoReply if there was no reply, so that another attempt can follow, or a ToolError.
+        """
         refusal = self._refusal(error)
         if refusal is not None:
             return refusal
@@ -360,19 +376,23 @@ class RedisStore(Store):
         return NoReply(_temporary_reason(error), was_sent=was_sent)
 
     def _refusal(self, error: Exception) -> ToolError | None:
-        """Return our error if the server does not allow what this user wants, or None."""
+        """Return the error to raise if the server has refused the user, or all changes.
+
+        Return None if the driver's error has another cause.
+        """
         text = str(error)
-        is_login = isinstance(error, exceptions.AuthenticationError)
-        if is_login or text.startswith(_LOGIN_REFUSALS):
+        is_login_error = isinstance(error, exceptions.AuthenticationError)
+        if is_login_error or text.startswith(_LOGIN_REFUSALS):
             reason = "the password or user is not accepted"
             return errors.StoreAuthFailed(store=self._shown_url, reason=reason)
         if isinstance(error, exceptions.NoPermissionError):
             reason = "the user may not run this command, or not use these keys"
-            return errors.StoreForbidden(self._shown_url, reason)
+            return errors.StoreForbidden(path=self._shown_url, reason=reason)
         if isinstance(error, exceptions.ReadOnlyError):
-            return errors.StoreReadOnly(self._shown_url)
-        if isinstance(error, exceptions.OutOfMemoryError) or text.startswith("MISCONF"):
-            return errors.StoreFull(self._shown_url)
+            return errors.StoreReadOnly(path=self._shown_url)
+        is_memory_full = isinstance(error, exceptions.OutOfMemoryError)
+        if is_memory_full or text.startswith(_CANNOT_SAVE):
+            return errors.StoreFull(path=self._shown_url)
         return None
 
 
@@ -481,15 +501,25 @@ def _replies_without_tls(host: str, port: int) -> bool:
 
 
 def _once_arguments(write: Write | None) -> list[Any]:
-    """Return the arguments of the script about the key and the fence of a write."""
-    if write is None:
-        return [None, None, None, None, None]
+    """Return the arguments that keep a write from happening twice, or too late.
+
+    There are always five, in this order: redis.lua reads them as `once_key` to `fence_generation`.
+    Those that a write does not have are None. `write` is None for a verb that only reads.
+    """
+    key = None
+    fingerprint = None
+    key_lifetime_ms = None
     task = None
     generation = None
-    if write.once.fence is not None:
-        task = write.once.fence.task
-        generation = write.once.fence.generation
-    return [write.key, write.fingerprint, write.key_lifetime_ms, task, generation]
+    if write is not None:
+        key = write.key
+        fingerprint = write.fingerprint
+        key_lifetime_ms = write.key_lifetime_ms
+        fence = write.once.fence
+        if fence is not None:
+            task = fence.task
+            generation = fence.generation
+    return [key, fingerprint, key_lifetime_ms, task, generation]
 
 
 def _flatten(argument: Any) -> list[Any]:

@@ -2,6 +2,9 @@
 
 store.py says what each verb promises. The functions here are the same for SQLite and PostgreSQL.
 What differs is in `Session`: the clock, and the locks that only PostgreSQL needs.
+
+Many statements are f-strings. They insert only fragments of SQL that are written in this program:
+conditions, columns and expressions. A value of a caller is never inserted, but passed as `:name`.
 """
 
 # The methods of a protocol have only a docstring as their body.
@@ -184,7 +187,7 @@ def schema_of_0_3() -> str:
 
 
 def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
-    """See Store.counter_add."""
+    """Add to a counter (see Store.counter_add). Return its new value and the effect."""
     db.lock_name(f"counter {name}")
     found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
     value_before = found[0][0] if found else 0
@@ -203,13 +206,13 @@ def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
 
 
 def counter_get(db: Session, name: str) -> int:
-    """See Store.counter_get."""
+    """Return the value of a counter, or 0 if there is none (see Store.counter_get)."""
     found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
     return found[0][0] if found else 0
 
 
 def counter_list(db: Session, after: str, limit: int) -> list[Any]:
-    """See Store.counter_list."""
+    """Return the names and values of some counters (see Store.counter_list)."""
     return db.rows(
         "SELECT * FROM tool_counters WHERE name > :after ORDER BY name LIMIT :limit",
         after=after,
@@ -221,7 +224,7 @@ def counter_list(db: Session, after: str, limit: int) -> list[Any]:
 
 
 def state_get(db: Session, key: str) -> list[Any]:
-    """See Store.state_get. The list has one row, or none."""
+    """Return the row of a value, or no row if there is no value (see Store.state_get)."""
     statement = f"""
         SELECT key, value, version, expires_at FROM tool_state
         WHERE key = :key AND {has_not_expired(db)}
@@ -236,13 +239,10 @@ def state_set(
     if_version: int | None,
     expires_ms: int | None,
 ) -> tuple[int, str]:
-    """See Store.state_set."""
+    """Set a value (see Store.state_set). Return its new version and the effect."""
     found = _lock_value(db, key, if_version)
     _sweep_values(db, key, found.now)
-    last_version = found.stored_version
-    if last_version == 0:
-        ((last_version,),) = db.rows("SELECT version FROM tool_floor")
-    version = last_version + 1
+    new_version = _last_version(db, found.stored_version) + 1
     expires_at = None
     if expires_ms is not None:
         expires_at = found.now + expires_ms
@@ -255,23 +255,39 @@ def state_set(
         """,
         key=key,
         value=text,
-        version=version,
+        version=new_version,
         expires_at=expires_at,
     )
-    return version, "updated" if found.version else "created"
+    # A value that has expired does not count, although its row may still be in the table.
+    effect = "updated" if found.current_version > 0 else "created"
+    return new_version, effect
+
+
+def _last_version(db: Session, stored_version: int) -> int:
+    """Return a version that is at least as high as those of all earlier values of a key.
+
+    `stored_version` is the version in the row of the key, or 0 if the key has no row.
+    """
+    if stored_version > 0:
+        return stored_version
+    # The key may have had a row that was swept. The floor is not below the version of that row.
+    ((floor,),) = db.rows("SELECT version FROM tool_floor")
+    return int(floor)
 
 
 def state_unset(db: Session, key: str, if_version: int | None) -> tuple[int, str]:
-    """See Store.state_unset."""
+    """Remove a value (see Store.state_unset). Return the version that it had, and the effect."""
     found = _lock_value(db, key, if_version)
     # The row stays, expired, until a later write sweeps it. Removing it here would have to raise
     # the floor, which all values share, and all callers would wait for each other.
     db.rows("UPDATE tool_state SET value = '', expires_at = 0 WHERE key = :key", key=key)
-    return found.version, "deleted" if found.version else "unchanged"
+    effect = "deleted" if found.current_version > 0 else "unchanged"
+    return found.current_version, effect
 
 
 def state_list(db: Session, prefix: str, after: str, limit: int) -> list[Any]:
-    """See Store.state_list."""
+    """Return the rows of some values (see Store.state_list)."""
+    # Not LIKE: `%` and `_` in the prefix would match other characters, and SQLite ignores case.
     return db.rows(
         f"""
         SELECT key, value, version, expires_at FROM tool_state
@@ -285,20 +301,24 @@ def state_list(db: Session, prefix: str, after: str, limit: int) -> list[Any]:
     )
 
 
-class _VersionNow(NamedTuple):
-    """The version of a value at one moment."""
+class _LockedValue(NamedTuple):
+    """The version of a value that no other transaction can change until this one ends."""
 
     stored_version: int
-    """The version in the table: 0 if there is no row."""
+    """The version in the row of the key. 0 if it has no row. An expired value still has one."""
 
-    version: int
-    """The version that counts: 0 if there is no row, or if the value has expired."""
+    current_version: int
+    """The version that a caller sees: 0 if there is no value, or if it has expired."""
 
     now: int
+    """The time at which the row was read."""
 
 
-def _lock_value(db: Session, key: str, if_version: int | None) -> _VersionNow:
-    """Lock a key, and return its version. Raise VersionConflict if that is not `if_version`."""
+def _lock_value(db: Session, key: str, if_version: int | None) -> _LockedValue:
+    """Lock a key, and return its version.
+
+    Raise VersionConflict if `if_version` is not None and the current version is another one.
+    """
     db.lock_name(f"state {key}")
     ((stored_version, expires_at, now),) = db.rows(
         f"""
@@ -307,12 +327,16 @@ def _lock_value(db: Session, key: str, if_version: int | None) -> _VersionNow:
         """,
         key=key,
     )
-    version = stored_version
+    current_version = stored_version
     if expires_at is not None and expires_at <= now:
-        version = 0
-    if if_version is not None and if_version != version:
-        raise VersionConflict(key=key, expected=if_version, actual=version)
-    return _VersionNow(stored_version=stored_version, version=version, now=now)
+        current_version = 0
+    if if_version is not None and if_version != current_version:
+        raise VersionConflict(key=key, expected=if_version, actual=current_version)
+    return _LockedValue(
+        stored_version=stored_version,
+        current_version=current_version,
+        now=now,
+    )
 
 
 def _sweep_values(db: Session, key: str, now: int) -> None:
@@ -347,7 +371,7 @@ def task_add(
     delay_ms: int,
     max_attempts: int | None,
 ) -> list[tuple[str, str]]:
-    """See Store.task_add."""
+    """Add tasks (see Store.task_add). Return the id of each task, and the effect on it."""
     # No lock on the queue. A caller who adds an id that another caller is adding waits for that
     # one, because the id is unique, and for nobody else.
     rows: list[dict[str, Any]] = []
@@ -397,7 +421,7 @@ def task_claim(
     place: str | None,
     finish: list[Fence],
 ) -> list[tuple[Any, ...]]:
-    """See Store.task_claim."""
+    """Claim tasks (see Store.task_claim). Return a row for each: `_to_claimed` reads it."""
     for claim in finish:
         task_finish(db, claim.task, claim.generation, None)
     if is_repetition:
@@ -477,7 +501,7 @@ def _free_expired(db: Session, queue: str) -> None:
 
 
 def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
-    """See Store.task_renew. Return when the lease expires."""
+    """Extend the lease of a claim (see Store.task_renew). Return when it expires now."""
     found = lock_claim(db, Fence(task, generation))
     if found.status != "claimed":
         raise LeaseLost(task, generation, generation, found.status)
@@ -491,7 +515,7 @@ def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
 
 
 def task_finish(db: Session, task: str, generation: int, result: str | None) -> str:
-    """See Store.task_finish."""
+    """Mark a task as done (see Store.task_finish). Return the effect."""
     changes = f"status = 'done', due_at = NULL, ended_at = {db.now}, result = :result"
     if _end_claim(db, Fence(task, generation), changes, result=result):
         return "updated"
@@ -508,7 +532,7 @@ def task_release(
     tail: str | None,
     is_unused: int,
 ) -> str:
-    """See Store.task_release."""
+    """Give a task back (see Store.task_release). Return the effect."""
     if exit_code is not None:
         _note_failure(db, Fence(task, generation), exit_code, tail)
     due_at = _due_after_delay(db, delay_ms)
@@ -557,11 +581,13 @@ def _end_claim(db: Session, claim: Fence, changes: str, **more_values: Any) -> b
         WHERE id = :id AND generation = :generation AND {_HOLDS_CLAIM}
     """
     values = {"id": claim.task, "generation": claim.generation, **more_values}
-    return db.execute_each(statement, [values]) == [1]
+    # An id is unique. So the statement has changed the one row of the task, or no row.
+    (changed_rows,) = db.execute_each(statement, [values])
+    return changed_rows == 1
 
 
 def task_retry(db: Session, task: str) -> str:
-    """See Store.task_retry."""
+    """Make a failed task free (see Store.task_retry). Return the effect."""
     found = lock_task(db, task)
     if found.status == "free":
         return "unchanged"
@@ -572,7 +598,7 @@ def task_retry(db: Session, task: str) -> str:
 
 
 def task_retry_all(db: Session, queue: str, limit: int) -> int:
-    """See Store.task_retry_all."""
+    """Make failed tasks of a queue free (see Store.task_retry_all). Return how many."""
     failed = db.rows(
         f"""
         SELECT id FROM tool_tasks WHERE queue = :queue AND status = 'failed'
@@ -597,7 +623,7 @@ def task_retry_all(db: Session, queue: str, limit: int) -> int:
 
 
 def task_cancel(db: Session, task: str) -> str:
-    """See Store.task_cancel."""
+    """Cancel a task (see Store.task_cancel). Return the effect."""
     found = lock_task(db, task)
     if found.status == "cancelled":
         return "unchanged"
@@ -623,7 +649,10 @@ def task_clean(
     after: int,
     limit: int,
 ) -> tuple[int, int]:
-    """See Store.task_clean."""
+    """Remove tasks that ended long ago (see Store.task_clean).
+
+    Return how many were removed, and the position to continue after: 0 at the end.
+    """
     page = db.rows(
         f"""
         {_with_clock(db)} SELECT
@@ -652,7 +681,7 @@ def task_clean(
 
 
 def task_left(db: Session, queue: str, limit: int) -> int:
-    """See Store.task_left."""
+    """Return how many tasks are neither done nor failed, up to a limit (see Store.task_left)."""
     ((count,),) = db.rows(
         f"""
         {_with_clock(db)} SELECT count(*) FROM (
@@ -677,16 +706,21 @@ def task_list(
     limit: int,
     newest: int,
 ) -> list[Any]:
-    """See Store.task_list."""
-    conditions = ["position > :after"]
-    order = "position"
-    if newest:
+    """Return the rows of some tasks, with the columns _TASK_COLUMNS (see Store.task_list)."""
+    conditions = []
+    if not newest:
+        order = "position"
+        conditions.append("position > :after")
+    else:
         order = "position DESC"
-        conditions = ["position < :after"] if after else []
+        # 0 means to start with the newest task, so there is nothing to skip.
+        if after != 0:
+            conditions.append("position < :after")
     if queue is not None:
         conditions.append("queue = :queue")
     values = {"queue": queue, "status": status, "after": after, "limit": limit}
     if status is None:
+        # `1 = 1`, which is always true, in case there are no other conditions.
         where = " AND ".join(["1 = 1", *conditions])
         return db.rows(
             f"""
@@ -724,7 +758,7 @@ def task_list(
 
 
 def task_show(db: Session, task: str) -> tuple[Any, ...]:
-    """See Store.task_show."""
+    """Return a task: _TASK_COLUMNS and four more columns. Raise TaskNotFound if there is none."""
     found = db.rows(
         f"""
         {_with_clock(db)} SELECT
@@ -740,7 +774,7 @@ def task_show(db: Session, task: str) -> tuple[Any, ...]:
 
 
 def task_stats(db: Session, queue: str | None) -> list[tuple[str, str, int]]:
-    """See Store.task_stats. Return a queue, a status and a count in each row."""
+    """Return rows of a queue, a status and a count of tasks (see Store.task_stats)."""
     where = "1 = 1" if queue is None else "queue = :queue"
     # An index has all that this query needs, so it does not read the bodies of tasks.
     stored = db.rows(
@@ -839,7 +873,7 @@ def check_fence(db: Session, fence: Fence | None) -> None:
 
 
 def has_not_expired(db: Session) -> str:
-    """Return the condition that a row has not expired."""
+    """Return the SQL condition that a row has not expired. It contains no value of a caller."""
     return f"(expires_at IS NULL OR expires_at > {db.now})"
 
 

@@ -40,7 +40,8 @@ SCHEMA_STEPS = (
 )
 """The steps that lead from an empty file to the schema. Only append to them.
 
-A file remembers how many of the steps it has been through.
+A file remembers how many of the steps it has been through. A step is divided into statements at
+each semicolon. So it must not contain one inside of a statement, as a trigger would.
 """
 
 _BUSY_SECONDS = 0.05
@@ -287,7 +288,9 @@ class SqliteStore(SqlStore):
         """Execute all schema steps that are missing, or none of them."""
         with self._transaction(db):
             # Read the version again, in the transaction: another process may have been faster.
-            for step in self._schema_steps[self._read_version(db) :]:
+            version = self._read_version(db)
+            for step in self._schema_steps[version:]:
+                # Not executescript(): it would commit the transaction first.
                 for statement in step.split(";"):
                     if statement.strip():
                         db.execute(statement)
@@ -306,10 +309,16 @@ class SqliteStore(SqlStore):
         raise IoFailure(str(self._path), "it was removed or replaced while it was open")
 
     def _retry_while_busy(self, attempt: Callable[[], T]) -> T:
-        """Return `attempt()`. If the database is locked, try again until the deadline or a signal.
+        """Return `attempt()`. While the database is locked, repeat it.
 
         This is about SQLite's own locks: a reader meets a commit, or a commit meets a reader.
+        Raise StoreBusy at the deadline of this wait, and Interrupted or DeadlineExceeded if the
+        process has to stop.
+
+        The loop has no pause of its own: SQLite waits for up to _BUSY_SECONDS before it refuses an
+        attempt.
         """
+        # None until an attempt is refused. Only then does the wait begin.
         deadline: float | None = None
         while True:
             try:

@@ -6,8 +6,13 @@ from .store_url import shown_url
 
 
 def places(context: Context) -> dict[str, str]:
-    """Return where the store is. This does not connect to it."""
+    """Return what `status` shows as the place of the store: a path or a URL, by the name "store".
+
+    This does not connect to the store.
+    """
     url = context.settings.value("store")
     if url is None:
-        return {"store": str(file_of_store(None, context.workspace_or_none))}
+        # Nobody has chosen a store, so it is a file of the workspace, or else of the user.
+        path = file_of_store(url=None, workspace=context.workspace_or_none)
+        return {"store": str(path)}
     return {"store": shown_url(url)}

@@ -110,6 +110,9 @@ class Store(ABC):
 
     Names are texts of 1 to 200 printable characters. Lists are sorted by name, tasks by the order
     in which they were added.
+
+    A verb that takes `once` can be protected from happening twice, or too late (see `Once`). By
+    default (UNCONDITIONAL), it is not: the change is made each time.
     """
 
     @abstractmethod
@@ -197,7 +200,7 @@ class Store(ABC):
     ) -> Written:
         """Remove a value, and return the version that it had: 0 if there was none.
 
-        `if_version` is the same as for `state_set`.
+        `if_version` and `once` are the same as for `state_set`.
         """
         reply = self._write("state_unset", {"key": key, "if_version": if_version}, once)
         version, effect = reply.data
@@ -315,7 +318,8 @@ class Store(ABC):
         """Mark a task as done, permanently, and store its result: any JSON value.
 
         After its lease has expired, this still succeeds until another worker claims the task.
-        Finishing the same claim twice is `unchanged`. Raise LeaseLost if the claim is not current.
+        Return `unchanged` if the claim was finished before. Raise LeaseLost if the claim is not
+        current.
         """
         arguments = {
             "task": task,
@@ -339,8 +343,8 @@ class Store(ABC):
         `failure` is how the attempt failed, for `task_show`. If this was the last attempt, the task
         fails. But an attempt that `is_unused` does not count: nothing was executed for the claim.
 
-        This ends the claim. Releasing the same claim twice is `unchanged`. Raise LeaseLost if the
-        claim is not current.
+        This ends the claim. Return `unchanged` if the claim was released before. Raise LeaseLost if
+        the claim is not current.
         """
         exit_code = None
         tail = None
@@ -363,16 +367,19 @@ class Store(ABC):
         """Cancel a task: it will not be claimed any more.
 
         If it is claimed, its claim ends. So the worker's next renewal is refused, and the worker
-        terminates the command. A cancelled task is `unchanged`. Raise TaskEnded if the task is done
-        or failed.
+        terminates the command.
+
+        Return `unchanged` if the task was cancelled before. Raise TaskEnded if the task is done or
+        failed.
         """
         effect: Effect = self._write("task_cancel", {"task": task}).data
         return effect
 
     def task_retry(self, task: str) -> Effect:
-        """Make a failed task free, with all of its attempts.
+        """Make a failed task free again, as if none of its attempts had been made.
 
-        A free task is `unchanged`. Raise TaskNotFailed if the task is neither failed nor free.
+        Return `unchanged` if the task is free already. Raise TaskNotFailed if it is neither failed
+        nor free.
         """
         effect: Effect = self._write("task_retry", {"task": task}).data
         return effect
@@ -435,13 +442,19 @@ class Store(ABC):
 
     def task_show(self, task: str) -> TaskDetails:
         """Return everything about a task. Raise TaskNotFound if there is none."""
-        *row, max_attempts, result, exit_codes, tail = self._read("task_show", {"task": task})
+        row = self._read("task_show", {"task": task})
+        # Every backend returns the columns of a listed task, and then four more, in this order.
+        *listed_columns, max_attempts, result, exit_codes, failure_tail = row
+        numbers: list[int] = []
+        if exit_codes:
+            # One text with spaces, such as "1 137".
+            numbers = [int(exit_code) for exit_code in exit_codes.split()]
         return TaskDetails(
-            task=_to_task_state(row),
+            task=_to_task_state(listed_columns),
             max_attempts=int(max_attempts),
-            result=decode(result) if result else None,
-            exit_codes=[int(code) for code in exit_codes.split()] if exit_codes else [],
-            failure_tail=decode(tail) if tail else None,
+            result=_decoded_or_none(result),
+            exit_codes=numbers,
+            failure_tail=_decoded_or_none(failure_tail),
         )
 
     def task_stats(self, queue: str | None = None) -> list[QueueStats]:
@@ -473,7 +486,9 @@ class Store(ABC):
         if once is not None:
             key = remembered_key(once, verb, str(name))
         if key is not None:
-            hashed = fingerprint(verb, name, *(others if compared is None else compared))
+            if compared is None:
+                compared = others
+            hashed = fingerprint(verb, name, *compared)
         write = Write(
             verb=verb,
             name=str(name),
@@ -560,6 +575,11 @@ def _to_task_state(row: Sequence[Any]) -> TaskState:
         free_at=None if is_claimed else due_at,
         position=int(position),
     )
+
+
+def _decoded_or_none(text: str | None) -> Any:
+    """Return the value of a JSON text, or None if there is none: a backend returns None or ""."""
+    return decode(text) if text else None
 
 
 def _time_or_none(at_ms: Any) -> str | None:

@@ -218,25 +218,43 @@ class Worker:
     def turn(self) -> None:
         """Report what has ended, start commands for new tasks, and renew leases.
 
-        Claim nothing before everything is reported. Otherwise, a task whose lease has expired could
-        be claimed again, although its command has succeeded.
+        A step that fails because the store is unreachable is tried again in the next turn.
         """
         self._end_commands_in_time()
         if self.unused:
             with self.tolerate_outage():
                 self._release_unused()
         if self._pending_claim is not None:
-            # First learn which tasks it has got. They may be running out of time.
+            # The store may have given tasks to this worker in the claim whose reply was lost. Their
+            # leases are running already, so repeat the claim before reporting anything.
             with self.tolerate_outage():
                 self._claim_and_start()
         else:
-            for ended in list(self.ended):
-                with self.tolerate_outage():
-                    self._report(ended)
-            if not self.ended and len(self.running) < self.options.jobs:
-                with self.tolerate_outage():
-                    self._claim_and_start()
+            self._report_all()
+            self._claim_more()
+        self._renew_due_leases()
+
+    def _report_all(self) -> None:
+        """Report all commands that have ended. Those that cannot be reported stay in `ended`."""
+        for ended in list(self.ended):
+            with self.tolerate_outage():
+                self._report(ended)
+
+    def _claim_more(self) -> None:
+        """Claim tasks if more commands can run and all ended commands are reported.
+
+        A claim before that could get a task again whose command has succeeded, but whose lease has
+        expired before the success was reported.
+        """
+        if self.ended or len(self.running) >= self.options.jobs:
+            return
+        with self.tolerate_outage():
+            self._claim_and_start()
+
+    def _renew_due_leases(self) -> None:
+        """Renew each lease of which a third is over."""
         for command in list(self.running.values()):
+            # Renewing the other leases may have taken so long that this command was killed.
             if self._is_renewal_due(command):
                 with self.tolerate_outage():
                     self._renew(command)
@@ -528,7 +546,9 @@ class Worker:
         """Return whether a third of the lease is over, and the command still has its lease."""
         is_running = command.name in self.running
         seconds_left = command.lease_ends_at - boot_seconds()
-        return is_running and seconds_left < self.options.lease_ms / 1500
+        # Two thirds of the lease, in seconds.
+        renewal_seconds = self.options.lease_ms / 1500
+        return is_running and seconds_left < renewal_seconds
 
     def _renew(self, command: _RunningCommand) -> None:
         requested_at = boot_seconds()

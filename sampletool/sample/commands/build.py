@@ -18,7 +18,7 @@ from ..job_result import JobResult, Status, result_lines
 from ..plan import plan
 from ..publish import Outputs
 from ..run import JobRun
-from ..workspace import Declarations, choose, read_again, read_workspace
+from ..workspace import Declarations, check_names, read_again, read_workspace
 from ._options import ForceUnlockOption, JobsOption
 
 spec = CommandSpec(
@@ -42,7 +42,7 @@ class Build:
     targets: list[JobResult]
 
     def lines(self) -> list[str]:
-        """Return what a person sees."""
+        """Return the text that a person reads: each target that needs attention, and a summary."""
         return result_lines(self.targets, "target")
 
 
@@ -56,7 +56,7 @@ def build(
     """Bring these targets up to date, or all of them if no name is given."""
     # A mistake is reported before the lock file and the directories of a build are created.
     declarations = read_workspace(context)
-    choose("target", names, declarations.targets)
+    check_names("target", names, declarations.targets)
     with build_lock(context, "exclusive", jobs, force_unlock=force_unlock) as workplace:
         declarations = read_again(context, declarations)
         return build_targets(workplace, declarations, names)

@@ -36,19 +36,22 @@ _MARK_OF_PART = re.compile(rb" <!-- \w+ -->$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Created:
-    """The workspace."""
+    """The workspace, and whether the command has created it."""
 
     effect: Effect
+    """"created" if a file was missing, or "unchanged" if the directory had all of them."""
+
     directory: str
     files: list[str]
+    """The paths of all files of the workspace, relative to the directory."""
 
     def lines(self) -> list[str]:
-        """Return what a person sees."""
+        """Return the text that a person reads: what happened, and what to do next."""
         if self.effect == "created":
-            first = f"Created a workspace with {len(self.files)} files in {self.directory}."
+            message = f"Created a workspace with {len(self.files)} files in {self.directory}."
         else:
-            first = f"{self.directory} is such a workspace already."
-        return [f"{first} To see what to try, read TRY.md there."]
+            message = f"{self.directory} is such a workspace already."
+        return [f"{message} To see what to try, read TRY.md there."]
 
 
 def create_workspace(context: Context, directory: Path, *, dry_run: bool) -> Created:

@@ -59,7 +59,7 @@ class Processed:
     """The first columns, as many as fit into the response."""
 
     def lines(self) -> Iterator[Line]:
-        """Return what a person sees: one line for each column."""
+        """Return the text that a person reads: a line for each column."""
         rows = counted(self.rows, "row")
         columns = counted(self.columns, "column")
         yield f"{self.output}: {self.effect} ({rows}, {columns})"
@@ -74,7 +74,7 @@ class Processed:
 
 
 def _shown(fact: object) -> str:
-    """Return one cell of the table."""
+    """Return one cell of the table. A fact that a column does not have is None, shown as "-"."""
     if fact is None:
         return "-"
     if isinstance(fact, float):
@@ -135,31 +135,39 @@ def profile(
     jobs: int,
     progress: Progress,
 ) -> Columns:
-    """Return the columns of the result. Raise InvalidCsv or InputChanged."""
+    """Return the columns of the result.
+
+    Raise InvalidCsv at the first row that cannot be used, and InputChanged if the file was changed
+    since it was opened.
+    """
     lines_before = 0
     try:
         header = read_header(file)
-        columns = [ColumnProfile()] * len(header)
+        columns = [ColumnProfile() for _name in header]
         work = partial(profile_part, file, width=len(header))
         with running_workers(work, parts, jobs, context.signals, progress.beat) as results:
-            for part, (columns_of_part, lines) in zip(parts, results, strict=True):
+            # The results come in the order of the parts. So if a part raises BadRow,
+            # `lines_before` is the number of lines in all parts before it.
+            for part, (columns_of_part, line_count) in zip(parts, results, strict=True):
                 columns = merge_columns(columns, columns_of_part)
-                lines_before += lines
+                lines_before += line_count
                 progress.advance(part.end - part.start)
     except BadRow as error:
-        # If another process writes to the file right now, the last row may be half a row.
+        # Another process may be writing to the file, so that we have read only half of a row. Then
+        # raise InputChanged: the row itself is not wrong.
         file.check_unchanged()
+        # BadRow counts the lines from the start of its part.
         line = lines_before + error.line
         raise InvalidCsv(path=file.path, line=line, reason=error.reason) from error
     file.check_unchanged()
-    described = []
+    descriptions = []
     for name, column in zip(header, columns, strict=True):
-        described.append({"name": name, **column.describe()})
-    return described
+        descriptions.append({"name": name, **column.describe()})
+    return descriptions
 
 
 def output_path(context: Context, output: str | None, *, dry_run: bool) -> Path:
-    """Return where the result belongs."""
+    """Return the path of the result: the option --output, or a file of the session."""
     if output is not None:
         path = Path(output).absolute()
         return path.parent.resolve() / path.name

@@ -19,7 +19,7 @@ from ..journal import BuildRecord
 from ..plan import PlannedJob, plan
 from ..publish import Outputs
 from ..run import JobRun
-from ..workspace import Declarations, choose, read_again, read_workspace
+from ..workspace import Declarations, check_names, choose, read_again, read_workspace
 from ._options import ForceUnlockOption, JobsOption
 from .build import Build, build_targets
 from .build import spec as build_spec
@@ -43,7 +43,7 @@ class Report:
     checks: list[JobResult]
 
     def lines(self) -> list[str]:
-        """Return what a person sees."""
+        """Return the text that a person reads: each check that needs attention, and a summary."""
         return result_lines(self.checks, "check")
 
 
@@ -62,7 +62,7 @@ def test(
     """
     # A mistake is reported before the lock file and the directories of a build are created.
     declarations = read_workspace(context)
-    choose("check", names, declarations.checks)
+    check_names("check", names, declarations.checks)
     mode: LockMode = "exclusive" if first_build else "shared"
     with build_lock(context, mode, jobs, force_unlock=force_unlock) as workplace:
         declarations = read_again(context, declarations)

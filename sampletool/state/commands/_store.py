@@ -86,12 +86,19 @@ class TaskChanged:
 
 
 def connect(ctx: typer.Context, store_url: str | None) -> Store:
-    """Return the store that a command uses."""
+    """Return the store that a command uses.
+
+    `store_url` is the option --store. If it is None, the variable TOOL_STORE or the setting `store`
+    names the store. The store obeys --dry-run, which the kit has read from the command line.
+    """
     return connect_for_command(ctx.obj, store_url)
 
 
 def reads(*examples: str, errors: ErrorTypes = (), **more: Any) -> CommandSpec:
-    """Return the spec of a command that reads from the store."""
+    """Return the spec of a command that reads from the store.
+
+    The `errors` are those that only this command raises. `more` are other members of CommandSpec.
+    """
     return CommandSpec(
         effect="nothing",
         errors=(*ERRORS_OF_READS, *errors),
@@ -103,7 +110,10 @@ def reads(*examples: str, errors: ErrorTypes = (), **more: Any) -> CommandSpec:
 
 
 def changes(*examples: str, errors: ErrorTypes = (), **more: Any) -> CommandSpec:
-    """Return the spec of a command that changes the store."""
+    """Return the spec of a command that changes the store.
+
+    The `errors` are those that only this command raises. `more` are other members of CommandSpec.
+    """
     return CommandSpec(
         effect="store",
         errors=(*ERRORS_OF_WRITES, *errors),
@@ -166,6 +176,7 @@ queue_names = offering(_queue_names)
 
 CHECK_NAME = checked_by(check_name)
 
+# Without --store, its value is None. See `connect` for what the store is then.
 StoreOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="Use this store. The URL must not contain a password."),

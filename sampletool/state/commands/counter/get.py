@@ -12,6 +12,7 @@ def command(
     ctx: typer.Context,
     name: _store.NameArgument,
     store: _store.StoreOption = None,
+    # The kit reads --raw from the command line, and prints the response accordingly.
     raw: RawOption = False,
 ) -> _store.Counter:
     """Show the value of a counter."""

@@ -14,6 +14,7 @@ def command(
     ctx: typer.Context,
     key: _store.ValueKeyArgument,
     store: _store.StoreOption = None,
+    # The kit reads --raw from the command line, and prints the response accordingly.
     raw: RawOption = False,
 ) -> Value:
     """Show a value and its version."""

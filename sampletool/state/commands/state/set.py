@@ -54,6 +54,7 @@ def command(
     idempotency_key: _store.KeyOption = None,
     fence: _store.FenceOption = None,
     store: _store.StoreOption = None,
+    # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.ValueChanged:
     """Set a value.

@@ -1,7 +1,7 @@
 """Add tasks to a queue: all of them, or none."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -109,12 +109,21 @@ def _parse_lines(content: str, file: str) -> tuple[list[NewTask], list[Mistake]]
 
 
 def _parse_line(line: str) -> NewTask:
-    """Return the task of one line of a file. Raise ValueError if it is not one."""
-    fields = parse_json(line)
-    is_task = isinstance(fields, dict) and "body" in fields and fields.keys() <= {"body", "id"}
-    if not is_task or not isinstance(fields.get("id", ""), str):
+    """Return the task that one line of a file describes. Raise ValueError if it does not."""
+    value = parse_json(line)
+    if not _is_task(value):
         raise ValueError('it is not {"body": any JSON, "id": optional text}')
-    return NewTask(**fields)
+    return NewTask(body=value["body"], id=value.get("id"))
+
+
+def _is_task(value: Any) -> bool:
+    """Return whether a JSON value is an object with a body, perhaps an id, and nothing else."""
+    if not isinstance(value, dict):
+        return False
+    if "body" not in value or not value.keys() <= {"body", "id"}:
+        return False
+    # An id can be missing, but not be null or a number.
+    return "id" not in value or isinstance(value["id"], str)
 
 
 def _show(added: Added, tasks: list[NewTask], *, is_forecast: bool) -> list[AddedTask]:

@@ -17,6 +17,7 @@ def command(
     ctx: typer.Context,
     task: _store.TaskIdArgument,
     store: _store.StoreOption = None,
+    # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
     """Cancel a task, so that it is not claimed any more.

@@ -58,6 +58,7 @@ def command(
     max_attempts: _store.MaxAttemptsOption = 0,
     idempotency_key: _store.KeyOption = None,
     store: _store.StoreOption = None,
+    # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> ClaimedTasks:
     """Claim the oldest tasks of a queue.

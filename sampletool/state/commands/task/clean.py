@@ -39,6 +39,7 @@ def command(
         typer.Option(help="Remove tasks with this status."),
     ] = "done",
     store: _store.StoreOption = None,
+    # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> Cleaned:
     """Remove tasks that ended long ago.

@@ -23,6 +23,7 @@ def command(
         typer.Option(metavar="VALUE", help="Store this result: JSON, or else text."),
     ] = None,
     store: _store.StoreOption = None,
+    # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
     """Mark a claimed task as done.

@@ -13,6 +13,7 @@ def command(
     claim: _store.ClaimArgument,
     delay: _store.DelayOption = "0",  # type: ignore[assignment]
     store: _store.StoreOption = None,
+    # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
     """Give a claimed task back without finishing it.

@@ -17,6 +17,7 @@ def command(
     claim: _store.ClaimArgument,
     lease: _store.LeaseOption = "60s",  # type: ignore[assignment]
     store: _store.StoreOption = None,
+    # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
     """Extend the lease of a claim, counted from now.
