@@ -43,6 +43,13 @@ async def wrong_look_again(worker: str, world: World) -> None:
             world.items = [other for other in world.items if other != item]
 
 
+async def fixed_without_await(worker: str, world: World) -> None:
+    await permission()
+    if world.items:
+        world.items.pop()
+        do_it(worker)
+
+
 async def fixed(worker: str, world: World) -> None:
     claim = await world.store.task_claim("queue", worker, lease_ms=60_000)
     if claim.tasks:
@@ -91,6 +98,11 @@ scenario = Scenario(
             says="looks, awaits and takes the job under one asyncio.Lock",
             shows="A1 B1 A2",
             because="B waited for the lock while A waited for permission, and then found no job.",
+        ),
+        "fixed-without-await": Way(
+            says="awaits first, then looks and takes the job without an await in between",
+            steps=(Step("await", ""), Step("look and take", "")),
+            because="A looked and took the job in one step, so B found no job.",
         ),
     },
     steps=(Step("look, then await", ""), Step("take", "")),
