@@ -60,8 +60,10 @@ def command(
 ) -> Exercise:
     """Create a file with an exercise: a bug that you fix.
 
-    The file has a worker with the bug, and a check that finds it. Run the file with lab try. The
-    exercise is solved when lab try exits with 0. An existing file is never overwritten.
+    The file has a function with the bug, and a check that finds it. Run the file with
+    `tool lab try FILE`. When that command exits with 0, you have solved the exercise.
+
+    A file that you have changed is never overwritten.
     """
     text = starter_text(name).encode()
     chosen = Path(starter_file_name(name)) if output is None else output
