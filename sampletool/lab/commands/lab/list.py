@@ -7,6 +7,7 @@ import typer
 from ....kit.contract.command_spec import CommandSpec
 from ....kit.contract.table import Line, header_row
 from ....kit.pages import AfterOption, LimitOption, first_page, read_number
+from ....kit.program import PROGRAM
 from ...levels import level_of, names_in_order
 from ...scenario import find
 
@@ -40,8 +41,8 @@ class Listing:
             previous_level = scenario.level
         lines += [
             "",
-            "Watch a race: tool lab run lost-config-update",
-            "Watch all of them: tool lab run --all",
+            f"Watch a race: {PROGRAM} lab run lost-config-update",
+            f"Watch all of them: {PROGRAM} lab run --all",
         ]
         return lines
 
