@@ -12,6 +12,14 @@ class ScenarioNotFound(ToolError):
     advice = "`{PROGRAM} lab list` shows the scenarios."
 
 
+class NoExercise(ToolError):
+    """The lab has this scenario, but no exercise for it."""
+
+    code, exit_status = "NO_EXERCISE", ExitStatus.NOT_FOUND
+    sentence = "There is no exercise for {scenario!r}."
+    advice = "`{PROGRAM} lab exercise lost-config-update` creates the first one."
+
+
 class CannotTry(ToolError):
     """A file cannot be stepped through its schedules, because of what is in it."""
 

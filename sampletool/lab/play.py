@@ -98,7 +98,7 @@ class Play:
 
     def _enabled(self) -> list[str]:
         left = [worker for worker in self.workers if not worker.is_over]
-        if self.scenario.in_turn:
+        if self.way.in_turn:
             left = left[:1]
         enabled = [f"{worker.letter}{worker.done + 1}" for worker in left if not worker.is_blocked]
         if self.first in left:

@@ -174,6 +174,8 @@ class Way:
     """Of several things that are broken then, the one that the story is about: a part of the invariant's sentence."""
     prepare: Any = None
     """Instead of the scenario's."""
+    in_turn: bool | None = None
+    """Instead of the scenario's."""
     strikes: str | None = None
     """Instead of the scenario's."""
     worker: tuple[str, ...] = ()
@@ -202,6 +204,7 @@ class Removal:
 @dataclass(frozen=True)
 class Scenario:
     title: str
+    """The usual name of the problem, which people search for."""
     rule: str
     happened: tuple[str, str]
     """A real incident in a sentence or two, and where it can be read."""
@@ -211,10 +214,10 @@ class Scenario:
     """What the workers share: the name of its lane in the picture."""
     ways: Mapping[str, Way]
     mechanisms: tuple[Removal, ...]
-    still_broken_by: str
-    """How to break it anyway."""
     symbol: str
     """The code that makes it right, as module:name."""
+    subtitle: str = ""
+    """The story in one sentence."""
     steps: tuple[Step, ...] = ()
     look: Callable[[Path], Any] = _IN_THE_FILE
     invariant: Callable[[History], Iterator[str]] = _IN_THE_FILE
@@ -269,6 +272,7 @@ def find(name: str) -> Scenario:
             program=way.program or getattr(module, variant.replace("-", "_")),
             steps=way.steps or scenario.steps,
             prepare=way.prepare or module.prepare,
+            in_turn=scenario.in_turn if way.in_turn is None else way.in_turn,
             strikes=scenario.strikes if way.strikes is None else way.strikes,
             worker=(runs, name, variant),
         )

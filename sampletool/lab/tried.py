@@ -53,7 +53,7 @@ def trying(file: Path, check: Callable[[], None] = lambda: None) -> Iterator[Cal
         worker = ("sampletool.lab.learner", str(file.absolute()), "worker")
         yours = _EveryEvent("", "", "", worker=worker, prepare=partial(_run, server, file, "prepare"))
         said = ("", ("", ""), "", "files")
-        scenario = Scenario("", *said, {YOURS: yours}, (), "", "", look=_Seen, invariant=invariant, name=str(file))
+        scenario = Scenario("", *said, {YOURS: yours}, (), "", look=_Seen, invariant=invariant, name=str(file))
         try:
             yield partial(play, scenario, YOURS, fork_server=server, check=check)
         except UnexpectedOutcome as surprise:

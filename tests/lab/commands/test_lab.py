@@ -9,23 +9,38 @@ import pytest
 
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.commands.lab.prove import Proof, Way
+from sampletool.lab.levels import names_by_level, names_in_order
 from sampletool.lab.scenario import find, names
 
 
 def test_the_list_names_every_scenario_with_its_rule(tool: Tool) -> None:
     listed = tool("lab", "list").data["scenarios"]
 
-    assert [scenario["name"] for scenario in listed] == names()
+    assert [scenario["name"] for scenario in listed] == names_in_order()
+    assert sorted(names_in_order()) == names()
+    assert listed[0]["level"] == "start here"
     assert all(scenario["rule"].endswith(".") for scenario in listed)
+
+
+def test_the_pages_of_the_list_follow_one_another(tool: Tool) -> None:
+    first = tool("lab", "list", "--limit", "3")
+    cursor = first.response["meta"]["next_cursor"]
+    second = tool("lab", "list", "--after", cursor)
+
+    listed = [*first.data["scenarios"], *second.data["scenarios"]]
+    assert [scenario["name"] for scenario in listed] == names_in_order()
+    assert tool("lab", "list", "--after", "lab.list:x").code == "VALIDATION_ERROR"
 
 
 def test_at_a_terminal_the_list_is_a_table_that_is_not_cut_at_80_columns(tool: Tool) -> None:
     lines = tool("lab", "list", "--format", "text", COLUMNS="80").text.splitlines()
 
-    column = lines[0].index("WHAT GOES WRONG")
-    rows = lines[1 : len(names()) + 1]
-    assert [row[:column].strip() for row in rows] == names()
-    assert all(row[column - 2 : column] == "  " and row[column] != " " for row in rows)
+    column = lines[0].index("RACE")
+    levels = [f"{level}:" for level in names_by_level()]
+    rows = lines[1 : len(names()) + len(levels) + 1]
+    shown_names = [row[:column].strip() for row in rows if row not in levels]
+    assert shown_names == names_in_order()
+    assert [row for row in rows if row in levels] == levels
     assert max(map(len, lines)) <= 80
     assert not any("…" in line for line in lines)
 
@@ -52,8 +67,8 @@ def test_a_run_shows_what_went_wrong_and_what_the_fix_is(tool: Tool) -> None:
 
     assert "4              write   jobs B   <== broken" in said
     assert "BROKEN  schedule A1 B1 A2 B2" in said
-    assert "B wrote back what it had read before A wrote" in " ".join(said.split())
-    assert "one lock from before the read until after the write" in said
+    assert "B wrote back the text that it had read before A wrote" in " ".join(said.split())
+    assert "one lock from the read to the write" in " ".join(said.split())
     assert "HOLDS  schedule A1 B1 A2 A3 B2 B3" in said
 
 
@@ -70,8 +85,8 @@ def test_an_answer_carries_the_events_and_is_the_same_every_time(tool: Tool) -> 
 def test_without_a_name_a_few_are_shown_in_short_and_fit_the_terminal(tool: Tool) -> None:
     said = tool("lab", "run", "--format", "text", COLUMNS="60").text
 
-    assert "BROKEN  naive: read the file, add the key" in said
-    assert "HOLDS  fixed: tool config set" in said
+    assert "BROKEN  naive: reads the file, adds the key" in said
+    assert "HOLDS  fixed: runs `tool config set`" in said
     assert "Rule: An atomic write is not an atomic update" in said
     assert f"{len(names())}, in two minutes" in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 60
