@@ -7,6 +7,7 @@ import typer
 from ....kit.contract.command_spec import CommandSpec
 from ....kit.contract.table import Line, header_row
 from ....kit.pages import AfterOption, LimitOption, page_of
+from ....kit.program import PROGRAM
 from ...scenario import find, names
 
 spec = CommandSpec(effect="nothing", examples=("lab list",))
@@ -29,8 +30,8 @@ class Listing:
 
     def lines(self) -> list[Line]:
         rows = [(scenario.name, scenario.title) for scenario in self.scenarios]
-        hint = "See one happen: tool lab run lost-config-update"
-        return [header_row("scenario", "what goes wrong"), *rows, "", hint, "See all of them: tool lab run --all"]
+        hint = f"See one happen: {PROGRAM} lab run lost-config-update"
+        return [header_row("scenario", "what goes wrong"), *rows, "", hint, f"See all of them: {PROGRAM} lab run --all"]
 
 
 def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
