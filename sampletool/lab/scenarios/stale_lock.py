@@ -87,6 +87,8 @@ scenario = Scenario(
     question="A is killed with -9 while it has the lock. What happens to B?",
     shared="the log",
     strikes="!",
+    # With two, nobody would come while the second one holds a lock file that the first has removed.
+    every_step_workers=3,
     ways={
         "naive": Way(
             says="a file that must not be there yet, removed at the end",

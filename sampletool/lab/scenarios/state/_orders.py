@@ -13,11 +13,14 @@ def look(directory: Path) -> int:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """One order was made: never are two booked, and one is from the moment when a try is answered."""
+    """One order was made: never are two booked, one is as soon as a try succeeds, and every try returns the same."""
     if history.now > 1:
         yield f"one order was made, and {history.now} are booked."
     if history.now < 1 and (history.served or history.is_over):
         yield "one order was made, and none is booked."
+    for letter, response in history.answers.items():
+        if "booked" in response and response["booked"] != 1:
+            yield f"{letter} got another result than the first try."
 
 
 BOOKED_ONCE = (
