@@ -238,19 +238,13 @@ class Tracee:
 
     def _stop(self, event: str, paths: Sequence[str], facts: Facts) -> bool:
         """Report the event, and do what the tracer replies. Return whether it was reported."""
-        if self._watch is None:
+        if not self._is_watched(paths):
             return False
-        watch = self._watch
-        if paths and not any(path.startswith(watch) for path in paths):
-            return False
-        self._send({"event": event, "paths": paths, **describe(), **facts})
         while True:
-            command, _, number = self._lines.readline().decode().strip().partition(" ")
+            self._send({"event": event, "paths": paths, **describe(), **facts})
+            command, _, number = self._receive_command(facts)
             if command == "go":
-                if self._reports_effects:
-                    # Not before, because other processes have changed files while this one stood.
-                    effects = effects_of(event, paths, facts, watch, _is_lock_free)
-                    self._send({"effects": effects})
+                self._report_effects(event, paths, facts)
                 return True
             if command == "raise":
                 raise OSError(int(number), os.strerror(int(number)), paths[0])
@@ -259,15 +253,36 @@ class Tracee:
                 if threading.current_thread() is not threading.main_thread():
                     # This thread waits for a lock. The main thread shows what the signal changes.
                     return False
-                self._send({"event": event, "paths": paths, **describe(), **facts})
-            elif command == "probe":
-                operation = facts["operation"] | fcntl.LOCK_NB
-                self._send({"is_free": _is_lock_free(facts["descriptor"], operation)})
             elif command == "free":
                 self._watch = None
                 return True
             else:
+                # The tracer is dead.
                 os._exit(1)
+
+    def _is_watched(self, paths: Sequence[str]) -> bool:
+        watch = self._watch
+        if watch is None:
+            return False
+        return not paths or any(path.startswith(watch) for path in paths)
+
+    def _receive_command(self, facts: Facts) -> tuple[str, str, str]:
+        """Return the next command of the tracer. Reply to `probe`, as often as it comes."""
+        while True:
+            command = self._lines.readline().decode().strip()
+            if command != "probe":
+                return command.partition(" ")
+            operation = facts["operation"] | fcntl.LOCK_NB
+            self._send({"is_free": _is_lock_free(facts["descriptor"], operation)})
+
+    def _report_effects(self, event: str, paths: Sequence[str], facts: Facts) -> None:
+        """Report what the event reads and changes, if the tracer wants to know.
+
+        This is not part of the stop, because others may have changed files since then.
+        """
+        if self._reports_effects and self._watch is not None:
+            effects = effects_of(event, paths, facts, self._watch, _is_lock_free)
+            self._send({"effects": effects})
 
     def _send(self, message: object) -> None:
         self._socket.sendall(json.dumps(message).encode() + b"\n")
