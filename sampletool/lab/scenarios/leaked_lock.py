@@ -18,7 +18,7 @@ from ...kit.safety.errors import Interrupted
 from ...kit.safety.signals import Signals
 from ..ours import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Removal, Scenario, Step, Way
-from ._turns import WORK, look, prepare, work
+from ._turns import WORK, intruders, look, prepare, work
 
 __all__ = ["look", "prepare"]
 
@@ -58,6 +58,17 @@ def fixed(worker: str) -> None:
     serve_on(worker)
 
 
+def fixed_at_once(worker: str) -> None:
+    signals = Signals()
+    signals.install()
+    try:
+        with lock_named("lock", signals).exclusively(PATIENT_WAIT_SECONDS):
+            work(worker)
+    except Interrupted:
+        pass
+    serve_on(worker)
+
+
 def serve_on(worker: str) -> None:
     """A is the server, so it keeps running until B has had its turn."""
     while worker == "A" and "B" not in Path("log").read_text():
@@ -68,6 +79,7 @@ def serve_on(worker: str) -> None:
 def invariant(history: History) -> Iterator[str]:
     """At most one worker holds the lock, and B gets its turn, whenever the signal arrives."""
     yield from history.crowds
+    yield from intruders(history)
     if history.is_over and "B" not in history.now.split():
         yield "B never got its turn."
 
@@ -95,6 +107,11 @@ scenario = Scenario(
             says="records the signal, and acts on it inside the `with` block",
             shows="A1 A~ A2 B1",
             because="A saw the recorded signal inside the block, and leaving the block released the lock.",
+        ),
+        "fixed-at-once": Way(
+            says="the same without a look inside the block: a signal that ends the wait does not give the lock",
+            shows="B1 A1 A~ B2",
+            because="A gave up its wait, and did not do the work without the lock.",
         ),
     },
     steps=(

@@ -53,6 +53,14 @@ def fixed_link(worker: str) -> None:
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 
 
+def fixed_two_names(worker: str) -> None:
+    """B uses the file's own name, and A the link."""
+    name = Path("first.toml") if worker == "B" else FILE
+    with editing_toml(name) as file:
+        file.text += f"{worker} = 1\n"
+        file.write()
+
+
 def prepare(directory: Path) -> None:
     (directory / FILE).write_text("[settings]\njobs = 4\n")
 
@@ -129,6 +137,13 @@ scenario = Scenario(
             steps=LOCKED,
             shows="B1 A1 B2 B3",
             because="A got the lock of the old file, resolved the link again, and took the lock of the new file.",
+            prepare=prepare_a_link,
+        ),
+        "fixed-two-names": Way(
+            says="the same, where B does not use the link, but the name of the file that it leads to",
+            steps=LOCKED,
+            shows="A1 B1 A2 A3",
+            because="both names lead to one file, and its lock is named after the file, not after the link.",
             prepare=prepare_a_link,
         ),
     },

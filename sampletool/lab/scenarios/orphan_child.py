@@ -126,6 +126,8 @@ COMPILE = Step("(A's child) compile", "os.listdir", "here", after=("start",))
 WAIT = Step("wait for it", "os.listdir", "here", waits=True, holds=True, after=("lock", "wait for it"))
 
 scenario = Scenario(
+    # Its workers start children, which are not stepped.
+    steps_every_call=False,
     title="Orphan process: the child of a dead parent still writes",
     subtitle="The compiler of a killed build overwrites the output of the next build.",
     rule="Let child processes inherit the lock, and let only the parent publish the result.",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ...kit.safety.atomic_file import replace
+from ...kit.safety.atomic_file import _temporary_path, replace
 from ..scenario import History, Removal, Scenario, Step, Way
 
 REPORT, MINE = Path("report"), Path("mine")
@@ -30,6 +30,9 @@ def wrong_look_when_open(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
+    if worker == "B":
+        # A name that an attacker can work out is the same in every process.
+        os.symlink(MINE, _temporary_path(REPORT))
     if not has_planted(worker):
         replace(REPORT, b"A's report")
 

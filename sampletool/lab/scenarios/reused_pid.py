@@ -66,9 +66,14 @@ def is_the_stranger(worker: str) -> bool:
     if worker == "B":
         log = os.open("log", os.O_APPEND | os.O_WRONLY)
         signal.signal(signal.SIGTERM, lambda *_: [os.write(log, b"stopped")])
-        FILE.write_text(f"{os.getpid()} {start_of_the_dead()}")
+        # Without emptying the file before: whoever reads it finds the old number or the new one.
+        os.write(os.open(FILE, os.O_WRONLY), record_of(os.getpid()).encode())
         os.listdir(".")
     return worker == "B"
+
+
+def record_of(pid: int) -> str:
+    return f"{pid} {start_of_the_dead()}".ljust(80)
 
 
 def start_of_the_dead() -> str:
@@ -78,7 +83,7 @@ def start_of_the_dead() -> str:
 
 def prepare(directory: Path) -> None:
     (directory / "log").touch()
-    (directory / FILE).write_text(f"{NOBODY} {start_of_the_dead()}")
+    (directory / FILE).write_text(record_of(NOBODY))
 
 
 def look(directory: Path) -> str:

@@ -88,6 +88,8 @@ scenario = Scenario(
     question="A is killed with kill -9 while it holds the lock. What happens to B?",
     shared="the log",
     strikes="!",
+    # With two, nobody would come while the second one holds a lock file that the first has removed.
+    every_step_workers=3,
     ways={
         "naive": Way(
             says="creates a file that must not exist yet, and deletes it at the end",
