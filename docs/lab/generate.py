@@ -1,256 +1,97 @@
-"""A page and a picture for each scenario of the lab, from its file and from runs that are recorded now.
+"""Fill the generated blocks of the lab's pages, from the scenarios and from runs that are recorded now.
 
-Beside them lie the recordings of every schedule, for the explorer on the site and for its tests.
+A person writes the pages. A page marks each block that code fills:
 
-`python -m docs.lab.generate` writes them all, `python -m docs.lab.generate NAME…` some of them. Nothing in them
-depends on the time or on this machine, so the same tree gives the same pages.
+    <!-- fill: picture naive -->
+    ...
+    <!-- end -->
+
+Everything between the two comments is replaced, also within a line. `blocks.py` has the kinds of
+blocks. Next to each page are two generated files: the recordings of every schedule (NAME.json),
+for the explorer, and a picture of the bug and the fix (NAME.svg).
+
+`python -m docs.lab.generate` writes all of them, and `python -m docs.lab.generate NAME...` only
+those of some scenarios. Their content depends neither on the time nor on the machine.
 """
 
-import inspect
 import json
+import re
 import sys
-from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from textwrap import dedent
 
-from sampletool.kit.contract.response import to_data
-from sampletool.kit.program import PROGRAM
+from docs.lab.blocks import Blocks, ScenarioBlocks, index_rows
 from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.lab.draw import timeline
-from sampletool.lab.explore import Exploration, explore_way
+from sampletool.lab.explore import explore_way
 from sampletool.lab.explorer.page import described
-from sampletool.lab.luck import can_be_lucky
 from sampletool.lab.play import play
-from sampletool.lab.recording import Recording
-from sampletool.lab.scenario import FIXED, NAIVE, STRIKES, Removal, Scenario, find, is_right, module_of, names
+from sampletool.lab.scenario import FIXED, NAIVE, find, module_of, names
 from sampletool.lab.scratch import fork_server_for
 from sampletool.lab.svg import svg
 
 LABS = Path(__file__).parent
-_LONGEST_SOURCE = 30
-"""Lines. Longer ones are shown to those who ask."""
-_NOT_SHOWN = """
-    * **A step is what lies between two events that are named**: opening, renaming, locking, writing, a statement to
-      SQLite. What happens within a step is not taken apart; two writes of the C library without an event between
-      them are one step.
-    * **On a server a step is a whole verb** (`TOOL_LAB_STORE=redis://… tool lab prove double-claim`). What happens
-      inside is the server's promise; what is added there stays there.
-    * **Every schedule of two workers is not every schedule of twenty.** Most races need two. Some do not.
-    * **One machine.** Memory that is seen late by another processor, clocks that differ, and networks that split
-      are not shown.
-"""
+
+_BLOCK = re.compile(r"(<!-- fill: (?P<what>[^\n]*?) -->).*?(<!-- end -->)", re.DOTALL)
+
+
+class UnknownBlock(ValueError):
+    """A page asks for a block that does not exist."""
 
 
 def generate(name: str, fork_server: ForkServer) -> dict[str, str]:
-    """File name -> content, for one scenario."""
+    """Return the page of a scenario with its blocks filled, and its two other files, by file name.
+
+    Raise FileNotFoundError if nobody has written the page yet.
+    """
     scenario = find(name)
     follow = partial(play, scenario, fork_server=fork_server)
-    runs = {variant: follow(variant, way.shows).recording for variant, way in scenario.ways.items()}
-    explored = {variant: explore_way(partial(follow, variant)) for variant in scenario.ways}
-    folder = folder_of(name)
+    shown_runs = {variant: follow(variant, way.shows).recording for variant, way in scenario.ways.items()}
+    explorations = {variant: explore_way(partial(follow, variant)) for variant in scenario.ways}
+    blocks = ScenarioBlocks(scenario, shown_runs, explorations)
+    path = path_of(name)
     return {
-        f"{folder}{name}.md": page(name, scenario, runs, explored),
-        f"{folder}{name}.svg": svg([runs[NAIVE], runs[FIXED]]),
-        f"{folder}{name}.json": json.dumps(described(scenario, explored), separators=(",", ":")) + "\n",
+        f"{path}.md": fill((LABS / f"{path}.md").read_text(), blocks),
+        f"{path}.svg": svg([shown_runs[NAIVE], shown_runs[FIXED]]),
+        f"{path}.json": json.dumps(described(scenario, explorations), separators=(",", ":")) + "\n",
     }
 
 
-def folder_of(name: str) -> str:
-    """Pages lie as the scenarios do: those about another part in a folder of its name."""
-    above = Path(module_of(name).__file__).parent.name
-    return "" if above == "scenarios" else f"{above}/"
+def fill(page: str, blocks: Blocks) -> str:
+    """Return the page with the current content in each block. Raise UnknownBlock."""
+
+    def filled(match: re.Match[str]) -> str:
+        begin, end = match[1], match[3]
+        content = blocks.content_of(match["what"])
+        if content is None:
+            raise UnknownBlock(f"{blocks.scenario.name}: there is no block {match['what']!r}")
+        return f"{begin}{content}{end}"
+
+    return _BLOCK.sub(filled, page)
 
 
-def _mark(name: str) -> str:
-    """A line with it goes with the part that the scenario is about."""
-    return f" <!-- {folder_of(name).rstrip('/')} -->" if folder_of(name) else ""
+def path_of(name: str) -> str:
+    """Return the path of a page below docs/lab, without its suffix.
 
-
-def page(name: str, scenario: Scenario, runs: dict[str, Recording], explored: dict[str, Exploration]) -> str:
-    wrong = [variant for variant in scenario.ways if variant != NAIVE and not is_right(variant)]
-    parts = [
-        f"# {scenario.title}",
-        "<!-- Generated by docs/lab/generate.py from the scenario and from recorded runs; do not edit. -->",
-        *([scenario.no_verb] if scenario.no_verb else []),
-        "## The promise",
-        f"> {scenario.promise}",
-        "As code, which judges every history after every step:",
-        _code(scenario.invariant),
-        "## Predict",
-        _code(scenario.ways[NAIVE].program),
-        scenario.question,
-        _folded("What happens", f"{_broken(runs[NAIVE])} {_sentence(_because(scenario, NAIVE))}"),
-        "## The story",
-        scenario.story,
-        "## It happened",
-        f"{scenario.happened[0]} [Read it there.]({scenario.happened[1]})",
-        "## Run it",
-        f"```sh\n{PROGRAM} lab run {name}\n{_by_luck(name, scenario)}```",
-        f"![The naive way and the right way, step by step]({name}.svg)",
-        _picture(runs[NAIVE]),
-        f"{_broken(runs[NAIVE])} {_sentence(_because(scenario, NAIVE))}",
-        "## Play it",
-        f'[Play it]({"../" if folder_of(name) else ""}explorer.md "{name}")',
-        "## All of it",
-        _what_is_counted(scenario),
-        _table(name, scenario, explored),
-    ]
-    if wrong:
-        parts.append("## Why the obvious cure fails")
-    for variant in wrong:
-        parts += [
-            f"**{_sentence(scenario.ways[variant].says)}**",
-            _code(scenario.ways[variant].program),
-            _picture(runs[variant]),
-            f"{_broken(runs[variant])} {_sentence(_because(scenario, variant))}",
-        ]
-    parts += [
-        "## The fix",
-        f"{_sentence(scenario.ways[FIXED].says)} This is the {'' if scenario.no_verb else 'production '}code that does "
-        f"it (`{scenario.symbol.replace(':', '.')}`):",
-        _source(scenario.symbol),
-        _picture(runs[FIXED]),
-        f"{scenario.promise} {_sentence(_because(scenario, FIXED))}",
-        *_other_right_ways(scenario, runs),
-        "## The proof",
-        f"```sh\n{PROGRAM} lab prove {name}\n```",
-        "It runs every schedule of every way above, and so does `tests/lab/project/test_pages.py`.",
-        "A proof is worth something if it fails without what it proves. Each of these changes takes one mechanism out "
-        "of the code, which then still works for one caller at a time. With each of them `tool lab prove` says what is "
-        "broken, and on which schedule; `make mutants` tries them all.",
-        *_without(scenario.mechanisms),
-        "## How to break it anyway",
-        _sentence(scenario.still_broken_by),
-        *_exercise(name, scenario),
-        "## As a program sees it",
-        f"`tool lab run {name} --json` carries the same in `data.runs`: the schedule, the verdict, and each event.",
-        "```json\n" + "\n".join(json.dumps(to_data(event)) for event in runs[NAIVE].events[-2:]) + "\n```",
-        "## The rule",
-        f"> {scenario.rule}",
-    ]
-    return "\n\n".join(parts) + "\n"
+    The page of a race about another part is in a folder with the name of that part, as its
+    scenario is. So the page goes when the part is removed.
+    """
+    folder = Path(module_of(name).__file__).parent.name
+    return name if folder == "scenarios" else f"{folder}/{name}"
 
 
 def index() -> str:
-    lines = ["# The lab", "<!-- Generated by docs/lab/generate.py; do not edit. -->"]
-    lines.append(
-        "Each page shows one race condition in real processes: what goes wrong, on which schedules, why the obvious "
-        "cures fail, and the production code that prevents it. What none of this protects against is on "
-        "[a page of its own](../kit/not-protected.md)."
-    )
-    rows = [
-        f"| [{name}]({folder_of(name)}{name}.md) | {find(name).title} | {find(name).rule} |{_mark(name)}"
-        for name in names()
-    ]
-    table = "\n".join(["| scenario | what happens | rule |", "| --- | --- | --- |", *rows])
-    return "\n\n".join([*lines, table, "## What it does not show", dedent(_NOT_SHOWN).strip()]) + "\n"
-
-
-def _what_is_counted(scenario: Scenario) -> str:
-    said = "Every order in which the steps can be taken, each run in real processes. "
-    if scenario.strikes:
-        strikes = " or ".join(STRIKES[strike] for strike in scenario.strikes)
-        said += f"At every recorded event of A there is also the schedule in which it is met by {strikes}: "
-        sign = scenario.strikes[0]
-        said += f"`A{sign}` is before its next step, `A2{sign}3` within step 2, after 3 of its events. "
-    return said + "A step lasts from one named event to the next; what happens within one is not taken apart."
-
-
-def _table(name: str, scenario: Scenario, explored: dict[str, Exploration]) -> str:
-    rows = ["| way | what it does | schedules | bad | for example |", "| --- | --- | ---: | ---: | --- |"]
-    for variant, way in scenario.ways.items():
-        bad = explored[variant].bad
-        if bool(bad) == is_right(variant):
-            raise AssertionError(f"{name}, {variant}: {len(bad)} bad schedules")
-        example = f"`{min(bad, key=lambda each: (len(each.schedule), each.schedule)).schedule}`" if bad else ""
-        rows.append(f"| {variant} | {way.says} | {len(explored[variant].recordings)} | {len(bad)} | {example} |")
-    return "\n".join(rows)
-
-
-def _by_luck(name: str, scenario: Scenario) -> str:
-    has_luck = can_be_lucky(scenario, scenario.ways[NAIVE])
-    return f"tool lab run {name} --by-luck --runs 60   # without arranging anything\n" if has_luck else ""
-
-
-def _exercise(name: str, scenario: Scenario) -> list[str]:
-    """Where the race can be written down as a file for `tool lab try`: two processes with files, and no strikes."""
-    ways = scenario.ways.values()
-    if scenario.world or scenario.workers != 2 or any(way.strikes for way in ways) or folder_of(name):
-        return []
-    return [
-        "## Your turn",
-        "Write the naive way down as a file for [`tool lab try`](try.md): `worker(name)`, and the promise as "
-        "`invariant()`. See it break. Then change `worker` until no schedule is bad.",
-        _folded("A hint", scenario.rule),
-        f"<details><summary>The answer</summary>\n\n{_sentence(scenario.ways[FIXED].says)} Its code is under "
-        "[the fix](#the-fix).\n\n</details>",
-    ]
-
-
-def _because(scenario: Scenario, variant: str) -> str:
-    return scenario.ways[variant].because
-
-
-def _picture(recording: Recording) -> str:
-    return "```text\n" + "\n".join(timeline(recording)) + f"\n\nschedule {recording.schedule}\n```"
-
-
-def _code(program: Callable[..., object] | tuple[str, ...]) -> str:
-    if callable(program):
-        return f"```python\n{inspect.getsource(program).strip()}\n```"
-    return f"```sh\n{PROGRAM} {' '.join(program)}\n```"
-
-
-def _source(symbol: str) -> str:
-    module, _, path = symbol.partition(":")
-    found = import_module(module)
-    for part in path.split("."):
-        found = getattr(found, part)
-    lines = dedent(inspect.getsource(found)).strip().splitlines()
-    shown = "```python\n" + "\n".join(lines) + "\n```"
-    return shown if len(lines) <= _LONGEST_SOURCE else _folded(f"Its {len(lines)} lines", shown)
-
-
-def _folded(summary: str, text: str) -> str:
-    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
-
-
-def _other_right_ways(scenario: Scenario, runs: dict[str, Recording]) -> list[str]:
-    parts = []
-    for variant, way in scenario.ways.items():
-        if is_right(variant) and variant != FIXED:
-            parts += [f"**{_sentence(way.says)}**", _code(way.program), _picture(runs[variant]), _sentence(way.because)]
-    return parts
-
-
-def _without(mechanisms: tuple[Removal, ...]) -> list[str]:
-    parts = []
-    for each in mechanisms:
-        changed = [f"-{line}" for line in each.pattern.splitlines()]
-        changed += [f"+{line}" for line in each.instead.splitlines()]
-        parts.append(f"**{_sentence(each.says)}** In `sampletool/{each.function.partition(':')[0]}`:")
-        parts.append("```diff\n" + "\n".join(changed) + "\n```")
-        parts.append(f"Then: *{each.breaks}*.")
-    return parts
-
-
-def _broken(run: Recording) -> str:
-    return " ".join(_sentence(reason) for reason in (run.reason or "", *run.also) if reason)
-
-
-def _sentence(text: str) -> str:
-    begins = text[:1] if text.startswith("tool") else text[:1].upper()
-    return f"{begins}{text[1:].rstrip('.')}." if text else ""
+    """Return the index of the races with its tables filled."""
+    page = (LABS / "index.md").read_text()
+    rows = "\n".join(index_rows(path_of))
+    return _BLOCK.sub(lambda match: f"{match[1]}\n\n{rows}\n\n{match[3]}", page)
 
 
 def main() -> None:
+    """Write the files of all scenarios, or of those that the arguments name."""
     chosen = sys.argv[1:] or names()
     with fork_server_for(*chosen) as fork_server:
         for name in chosen:
             for file, content in generate(name, fork_server).items():
-                (LABS / file).parent.mkdir(exist_ok=True)
                 (LABS / file).write_text(content)
     (LABS / "index.md").write_text(index())
 

@@ -5,10 +5,15 @@ shows them when that entry is open. A part that is removed takes its pages along
 name pages that do not exist.
 """
 
+import posixpath
+import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
+
+_LINK = re.compile(r"\]\(([\w/-]+)\.md\)")
+"""A link to another page, from the folder of the page that has it."""
 
 GROUPS = {
     "Start": ["start/quickstart", "start/install", "start/when-to-use"],
@@ -27,6 +32,7 @@ _CHILDREN = {
         "lab/words",
         "lab/try",
         "lab/explorer",
+        "lab/teach",
     ],
     "reference/index": [
         "reference/options",
@@ -93,9 +99,21 @@ def children() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for entry, patterns in _CHILDREN.items():
         if entry in entries:
-            found[entry] = _matching(remaining, patterns)
+            matching = _matching(remaining, patterns)
+            found[entry] = _in_order_of_links(entry, matching)
             remaining = [page for page in remaining if page not in found[entry]]
     return found
+
+
+def _in_order_of_links(entry: str, pages: list[str]) -> list[str]:
+    """Sort the pages by the links on the page of the entry. Pages without a link come last.
+
+    The list of the races goes from easy to hard, and the sidebar has the same order.
+    """
+    text = (DOCS / f"{entry}.md").read_text()
+    linked = [posixpath.join(posixpath.dirname(entry), path) for path in _LINK.findall(text)]
+    known = [page for page in linked if page in pages]
+    return list(dict.fromkeys([*known, *pages]))
 
 
 def _matching(pages: list[str], patterns: list[str]) -> list[str]:

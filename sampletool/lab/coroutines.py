@@ -15,7 +15,7 @@ from typing import Any
 
 from ..kit.contract.errors import InvalidValues
 from ..kit.stepping.tracer import Ended
-from .play import Play
+from .play import Course, Play
 from .recording import Played
 from .scenario import Scenario, Way, find
 from .standing import of_coroutine, source_of
@@ -63,7 +63,7 @@ async def _play(name: str, variant: str, schedule: str, letters: str) -> Played:
     assert scenario.world is not None
     world = scenario.world()
     tasks = [_Task(letter, scenario, scenario.ways[variant], world) for letter in letters]
-    return Play(scenario, variant, tasks, Path.cwd()).follow(schedule)
+    return Play(scenario, variant, tasks, Path.cwd()).follow(Course(schedule=schedule))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The lab's own failures: no such scenario; or it did not end as it has to: its mechanism is gone, or it is wrong."""
+"""The lab's own failures: an unknown scenario, or a verdict that is not good."""
 
 from ..kit.contract.errors import ExitStatus, ToolError
 
@@ -12,33 +12,52 @@ class ScenarioNotFound(ToolError):
     advice = "`{PROGRAM} lab list` shows the scenarios."
 
 
+class NoExercise(ToolError):
+    """The lab has this scenario, but no exercise for it."""
+
+    code, exit_status = "NO_EXERCISE", ExitStatus.NOT_FOUND
+    sentence = "There is no exercise for {scenario!r}."
+    advice = "`{PROGRAM} lab exercise lost-config-update` creates the first one."
+
+
 class CannotTry(ToolError):
-    """A file cannot be stepped through its schedules, because of what is in it."""
+    """A file cannot be stepped through its schedules, because of its content."""
 
     code, exit_status = "CANNOT_TRY", ExitStatus.USAGE
     sentence = "{file} cannot be tried: {problem}."
-    advice = "A file to try has worker(name), invariant(), and perhaps prepare(); docs/lab/try.md shows one."
+    advice = "A file to try has worker(name), invariant(), and perhaps prepare(). docs/lab/try.md shows one."
 
 
 class RaceFound(ToolError):
-    """The invariant of a file that was tried does not hold on every schedule."""
+    """The invariant of a learner's file does not hold on every schedule."""
 
     code, exit_status = "RACE_FOUND", ExitStatus.PARTIAL
     sentence = "{file} is broken on schedule {schedule}: {reason}"
-    advice = "To see it again, run `{PROGRAM} lab try {file} --schedule '{schedule}'`."
+    advice = "To see it again, run `{PROGRAM} lab try {file}{options} --schedule '{schedule}'`."
+
+
+class InvariantCannotFail(ToolError):
+    """The invariant of a learner's file has nothing that could fail, so it judges nothing."""
+
+    code, exit_status = "INVARIANT_CANNOT_FAIL", ExitStatus.PARTIAL
+    sentence = "The invariant of {file} cannot fail: it neither asserts nor returns anything."
+    advice = "Write `assert` before the comparison, or return a sentence that says what is broken."
 
 
 class TooManySchedules(ToolError):
-    """A file that is tried has more schedules than are run. Those that were run hold."""
+    """A learner's file has more schedules than are run. Those that were run hold."""
 
     code, exit_status = "TOO_MANY_SCHEDULES", ExitStatus.PARTIAL
-    sentence = "{file} has more than {schedules} schedules. These {schedules} hold; the others were not run."
+    sentence = (
+        "{file} has more than {schedules} schedules that make a difference. "
+        "These {schedules} hold; the others were not run."
+    )
     advice = "Let worker() take fewer steps: fewer files, fewer rounds of a loop."
 
 
 class UnexpectedOutcome(ToolError):
-    """The right way broke, or a wrong one could not be shown to break."""
+    """The right variant broke, or a wrong variant could not be shown to break."""
 
     code, exit_status = "UNEXPECTED_OUTCOME", ExitStatus.PARTIAL
     sentence = "{surprises}."
-    advice = "If a right way broke, what protects it is not there any more; replay the schedule to see it."
+    advice = "If a right variant broke, its protection is missing. Replay the schedule to see what happens."

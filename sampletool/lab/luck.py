@@ -5,6 +5,7 @@ from functools import partial
 from subprocess import TimeoutExpired
 
 from ..kit.contract.errors import InvalidValues, Mistake
+from ..kit.program import PROGRAM
 from ..kit.stepping.fork_server import ForkServer
 from ..kit.stepping.forked_process import FILE
 from ..kit.stepping.tracer import Ended
@@ -18,7 +19,7 @@ def try_luck(scenario: Scenario, way: Way, runs: int, letters: str, check: Calla
     """In how many runs the promise was broken, as far as the ends of the workers show it; or a worker stuck."""
     if not can_be_lucky(scenario, way):
         problem = "nothing here is left to luck: the turns of one event loop, or a kill that has to be arranged"
-        hint = f"See tool lab prove {scenario.name}."
+        hint = f"See {PROGRAM} lab check {scenario.name}."
         raise InvalidValues(Mistake("--by-luck", "INVALID_VALUE", problem, suggestion=hint))
     with fork_server_for(scenario.name) as fork_server:
         return sum(_breaks(scenario, way, letters, fork_server, check) for _ in range(runs))

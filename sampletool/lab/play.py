@@ -1,16 +1,17 @@
-"""Play one schedule for real: the workers are stepped processes, and each goes on only when it is its turn.
+"""Play one schedule for real: the workers are stepped processes, and each continues only in its turn.
 
-A *step* lasts from one named event of a worker to its next, or to its end. A worker that has to wait for a lock is
-blocked: it is asked again after every step of another, and goes on by itself as soon as it can. When everybody who is
-left waits, the run is stuck.
+A *step* lasts from one event of a worker to its next, or to its end. Usually, only the events that
+the scenario names are steps. If every call is a step, a worker that would wait for a lock is not
+chosen until the lock is free. Otherwise it is *blocked*: it is asked again after every step of
+another worker, and continues by itself as soon as it can. If all workers that are left wait, the run
+is stuck.
 """
 
 import pickle
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -21,13 +22,40 @@ from ..kit.stepping.fork_server import ForkServer
 from ..kit.stepping.power_cut import states_after
 from ..kit.stepping.tracer import SteppedProcess
 from .errors import UnexpectedOutcome
-from .recording import Event, Happened, Played, Recording, Verdict, bad_schedule, parse_schedule, parts_of
-from .scenario import INTERRUPT, LETTERS, POWER_CUT, STRIKES, History, Moment, Scenario
+from .recording import (
+    Event,
+    Happened,
+    Played,
+    Recording,
+    Turn,
+    Verdict,
+    bad_schedule,
+    parse_schedule,
+    parts_of,
+)
+from .reduction import Choose
+from .scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, History, Moment, Scenario, Way, is_right
 from .scratch import scratch
-from .stepped_worker import Worker
+from .stepped_worker import EveryStepWorker, Worker
 
 _BROKEN: Literal["broken"] = "broken"
 _MOST_STEPS = 500
+
+
+def choose_first(possible: Sequence[str], _turns: Sequence[Turn]) -> str:
+    """Choose the first worker that can continue."""
+    return possible[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """The course that a run takes: a schedule, and what happens where it ends."""
+
+    schedule: str = ""
+    choose: Choose = choose_first
+    """Decides how the run continues after the schedule."""
+    kill_after: int | None = None
+    """After so many of its steps, the first worker is killed. Only if every call is a step."""
 
 
 def play(
@@ -38,109 +66,202 @@ def play(
     fork_server: ForkServer,
     workers: int | None = None,
     check: Callable[[], None] = lambda: None,
+    course: Course | None = None,
 ) -> Played:
-    """Follow the schedule; where it ends, the first worker that can goes on, to the end of all of them.
+    """Follow the schedule, or the course. After it, each worker runs to its end, in order.
 
-    `check` raises when the whole call is to end.
+    `check` raises an error when the whole command has to end.
     """
-    way, letters = scenario.ways[variant], LETTERS[: workers or scenario.workers]
+    if course is None:
+        course = Course(schedule=schedule)
+    way = scenario.ways[variant]
+    letters = LETTERS[: workers or scenario.workers]
     with scratch(way) as (directory, environ), ExitStack() as stack:
         if scenario.world is not None:
-            program = ["-m", *way.worker, schedule, letters]
-            stdout, stderr = fork_server.start(program, env=environ, cwd=directory).communicate()
-            if not stdout:
-                said = stderr.decode().strip().rpartition("\n")[2]
-                raise UnexpectedOutcome(surprises=[f"{scenario.name}, {variant}: {said}"])
-            answer = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
-            if isinstance(answer, Played):
-                return answer
-            raise InvalidValues(*answer)
-        start = partial(SteppedProcess, watch=directory.parent, env=environ, cwd=directory, fork_server=fork_server)
-        stepped = [stack.enter_context(start(["-m", *way.worker, letter])) for letter in letters]
-        players = [Worker(letter, way, process, check) for letter, process in zip(letters, stepped, strict=True)]
-        return Play(scenario, variant, players, directory).follow(schedule)
+            program = ["-m", *way.worker, course.schedule, letters]
+            process = fork_server.start(program, env=environ, cwd=directory)
+            return _read_coroutines_response(f"{scenario.name}, {variant}", *process.communicate())
+        players = []
+        for letter in letters:
+            stepped = SteppedProcess(
+                ["-m", *way.worker, letter],
+                watch=directory.parent,
+                env=environ,
+                cwd=directory,
+                fork_server=fork_server,
+            )
+            stack.enter_context(stepped)
+            players.append(_worker_class(way)(letter, way, stepped, check))
+        return Play(scenario, variant, players, directory).follow(course)
+
+
+def _worker_class(way: Way) -> type[Worker]:
+    if way.takes_every_step:
+        return EveryStepWorker
+    return Worker
+
+
+def _read_coroutines_response(title: str, stdout: bytes, stderr: bytes) -> Played:
+    """Return what coroutines.py has played in its process."""
+    if not stdout:
+        last_line = stderr.decode().strip().rpartition("\n")[2]
+        raise UnexpectedOutcome(surprises=[f"{title}: {last_line}"])
+    response = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
+    if isinstance(response, Played):
+        return response
+    raise InvalidValues(*response)
 
 
 class Play:
     """One run, with workers that have done nothing yet."""
 
-    def __init__(self, scenario: Scenario, variant: str, workers: Sequence[Worker], directory: Path) -> None:
-        self.scenario, self.way, self.variant = scenario, scenario.ways[variant], variant
-        self.workers, self.first, self.directory = workers, workers[0], directory
+    def __init__(
+        self,
+        scenario: Scenario,
+        variant: str,
+        workers: Sequence[Worker],
+        directory: Path,
+    ) -> None:
+        self.scenario = scenario
+        self.variant = variant
+        self.way = scenario.ways[variant]
+        self.workers = workers
+        self.first = workers[0]
+        self.directory = directory
         self.before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
         self.now = self._look(directory)
         """What the shared thing held when it was last looked at."""
         self.taken: list[str] = []
+        self.turns: list[Turn] = []
         self.choices: list[list[str]] = []
-        """What could have been done instead of each token that was taken, it included."""
+        """What could have been done instead of each token that was taken, with that token."""
         self.queue: list[Worker] = []
-        """Those that wait, in the order in which they came."""
+        """The blocked workers, in the order in which they were blocked."""
         self.events: list[Event] = []
         self.moments: list[Moment] = []
         self.found: dict[str, None] = {}
         """Every sentence of the invariant, in the order in which they came."""
         self.is_dark = False
+        """Whether the power was cut."""
+        self.kill_after: int | None = None
 
-    def follow(self, schedule: str) -> Played:
-        """Do what the schedule says; where it ends, the first worker that can goes on, to the end of all of them."""
-        wanted = parse_schedule(schedule)
+    def follow(self, course: Course) -> Played:
+        """Do what the course says, to the end of all workers."""
+        self.kill_after = course.kill_after
+        wanted = parse_schedule(course.schedule)
         if wanted and parts_of(wanted[0])[0] == "A0" != wanted[0]:
             self._take(wanted[0], ["A0", *(f"A{strike}" for strike in self._strikes())])
         for worker in self.workers[len(self.taken) :]:
             worker.come_to_a_step()
             if worker.is_over:
                 self._record(worker, worker.current, "done")
-        begun = [f"A0{strike}{n}" for strike in self._strikes() for n in range(len(self.first.stepped.past))]
-        while (possible := self._enabled()) or len(self.taken) < len(wanted):
-            self._take(wanted[len(self.taken)] if len(self.taken) < len(wanted) else possible[0], possible + begun)
+        begun = []
+        for strike in self._strikes():
+            for number in range(len(self.first.stepped.past)):
+                begun.append(f"A0{strike}{number}")
+        is_complete = True
+        while True:
+            possible = self._enabled()
+            token: str | None = None
+            if len(self.taken) < len(wanted):
+                token = wanted[len(self.taken)]
+            elif possible:
+                token = course.choose(possible, self.turns)
+                is_complete = token is not None
+            if token is None:
+                break
+            self._take(token, possible + begun)
             begun = []
-        return self._played()
+        return self._played(is_complete)
 
     def _enabled(self) -> list[str]:
+        """Return the tokens that can be taken now."""
         left = [worker for worker in self.workers if not worker.is_over]
-        if self.scenario.in_turn:
+        if self.way.in_turn:
             left = left[:1]
-        enabled = [f"{worker.letter}{worker.done + 1}" for worker in left if not worker.is_blocked]
+        if self.kill_after is not None:
+            return self._enabled_with_kill(left)
+        enabled = []
+        for worker in left:
+            if worker.can_go_on():
+                enabled.append(f"{worker.letter}{worker.done + 1}")
         if self.first in left:
             return enabled + [f"A{strike}" for strike in self._strikes()]
-        return [f"A{POWER_CUT}"] if not left and POWER_CUT in self._strikes() else enabled
+        if not left and POWER_CUT in self._strikes():
+            return [f"A{POWER_CUT}"]
+        return enabled
+
+    def _enabled_with_kill(self, left: Sequence[Worker]) -> list[str]:
+        """Return the tokens that can be taken. After its last step, A can only be killed."""
+        enabled = []
+        for worker in left:
+            if worker is self.first and worker.done == self.kill_after:
+                enabled.append(f"A{KILL}")
+            elif worker.can_go_on():
+                enabled.append(f"{worker.letter}{worker.done + 1}")
+        return enabled
 
     def _strikes(self) -> str:
-        """What may still happen to the first worker."""
-        has_struck = any(event.outcome == "struck" for event in self.events)
-        return "" if has_struck else self.way.strikes or ""
+        """Return what may still happen to the first worker."""
+        if any(event.outcome == "struck" for event in self.events):
+            return ""
+        return self.way.strikes or ""
 
-    def _take(self, token: str, possible: list[str]) -> None:
+    def _take(self, token: str, possible: Sequence[str]) -> None:
         step, strike, events = parts_of(token)
-        if not ({step, f"A{strike}"} if events else {token}) <= set(possible):
+        needed = {step, f"A{strike}"} if events else {token}
+        may_kill = self.way.takes_every_step and token == f"A{KILL}" and not self.first.is_over
+        if not needed <= set(possible) and not may_kill:
             there = ", ".join(possible) or "no more steps"
             raise bad_schedule(token, f"{token} is not possible there; possible are {there}")
         if len(self.taken) == _MOST_STEPS:
-            raise UnexpectedOutcome(surprises=[f"{token[0]} does not end: {_MOST_STEPS} steps were taken"])
+            problem = f"{token[0]} does not end: {_MOST_STEPS} steps were taken"
+            raise UnexpectedOutcome(surprises=[problem])
         self.taken.append(token)
         worker = next(worker for worker in self.workers if worker.letter == token[0])
         past = len(worker.stepped.past)
         if events:
-            self._strike(worker, strike, self._go_into_its_step(worker, token, int(events)))
+            at = self._go_into_its_step(worker, token, int(events))
+            self._strike(worker, strike, at)
         elif strike:
-            stands = "while it waits" if worker.is_blocked else f"before {worker.at.name}" if worker.at else ""
-            self._strike(worker, strike, stands or "after the end")
+            self._strike(worker, strike, _where(worker))
         else:
             self._go_on(worker)
         within = range(1, len(worker.stepped.past) - past) if worker is self.first else ()
-        self.choices.append([*possible, *(f"{token}{sign}{n}" for sign in self._strikes() for n in within)])
-        self._ask_the_blocked()
+        later = [f"{token}{sign}{number}" for sign in self._strikes() for number in within]
+        self.choices.append([*possible, *later])
+        if isinstance(worker, EveryStepWorker):
+            self._note_turn(worker, token, possible)
+        else:
+            self._ask_the_blocked()
+
+    def _note_turn(self, worker: EveryStepWorker, token: str, possible: Sequence[str]) -> None:
+        turn = Turn(
+            worker=worker.letter,
+            token=token,
+            step=self.events[-1].step,
+            effects=worker.effects,
+            possible=tuple(possible),
+        )
+        self.turns.append(turn)
+        for other in self.workers:
+            if other is not worker and isinstance(other, EveryStepWorker):
+                other.see_changes(worker.effects)
 
     def _go_on(self, worker: Worker) -> None:
         step = worker.begin_step()
         assert step is not None
         worker.go_on()
         if not worker.is_blocked and (step.holds or step.frees):
-            worker.holds = step.holds and not (worker.at is not None and worker.at.waits and not worker.at.holds)
+            comes_to_wait = worker.at is not None and worker.at.waits and not worker.at.holds
+            worker.holds = step.holds and worker.has_succeeded() and not comes_to_wait
         self._record(worker, step.name, "blocked" if worker.is_blocked else "done")
 
     def _go_into_its_step(self, worker: Worker, token: str, events: int) -> str:
-        """To so many of the events of its next step, or of those before its first. Where it stands then."""
+        """Take part of the next step, or of what comes before the first. Return where it stands.
+
+        `events` is how many events it does.
+        """
         step = worker.begin_step()
         if step is not None:
             worker.holds = step.holds or (worker.holds and not step.frees)
@@ -148,8 +269,11 @@ class Play:
         if not worker.do_events(events) or worker.stepped.at is None:
             raise bad_schedule(token, f"{token}: there are not so many events in that step")
         event = worker.stepped.at
-        last = event.facts.get("statement", "").partition(" ")[0] or event.name.rpartition(".")[2]
-        return f"{f'in {step.name}, ' if step else ''}before {last}"
+        statement = event.facts.get("statement", "").partition(" ")[0]
+        last = statement or event.name.rpartition(".")[2]
+        if step is None:
+            return f"before {last}"
+        return f"in {step.name}, before {last}"
 
     def _strike(self, worker: Worker, strike: str, at: str) -> None:
         worker.look_where()
@@ -157,82 +281,163 @@ class Play:
             worker.signal(signal.SIGTERM)
         else:
             self.is_dark = strike == POWER_CUT
-            for each in self.workers if self.is_dark else [worker]:
+            struck = self.workers if self.is_dark else [worker]
+            for each in struck:
                 each.kill()
         self._record(worker, f"{STRIKES[strike]} {at}", "struck")
 
     def _ask_the_blocked(self) -> None:
-        """In the order in which they came, until nobody gets further."""
-        self.queue = [*dict.fromkeys(worker for worker in (*self.queue, *self.workers) if worker.is_blocked)]
+        """Let blocked workers continue that can, in the order in which they were blocked."""
+        blocked = [worker for worker in (*self.queue, *self.workers) if worker.is_blocked]
+        self.queue = list(dict.fromkeys(blocked))
         for worker in self.queue:
             worker.go_on()
             if not worker.is_blocked:
-                worker.holds = any(step.holds for step in self.way.steps if step.name == worker.current)
+                current_steps = [step for step in self.way.steps if step.name == worker.current]
+                worker.holds = any(step.holds for step in current_steps)
                 self._record(worker, worker.current, "resumed")
-                return self._ask_the_blocked()
-        return None
+                # What it did may let others continue.
+                self._ask_the_blocked()
+                return
 
     def _record(self, worker: Worker, step: str, outcome: Happened) -> None:
         worker.holds = worker.holds and not worker.is_over
         holds = tuple(each.letter for each in self.workers if each.holds)
         waiting = tuple(each.letter for each in self.workers if each.is_blocked)
-        before, self.now = self.now, "(the power is off)" if self.is_dark else self._look(self.directory)
-        did = (worker.letter, before, self.now, holds, worker.is_blocked, outcome == "struck", worker.ended)
-        self.moments.append(Moment(*did))
-        note = _BROKEN if self._judge(self.now, is_over=False) else worker.complaint()
-        acts = (len(self.events) + 1, worker.letter, worker.done, step)
-        on_disk = tuple(sorted({str(seen) for seen in self._look_at_disks()})) or None
-        kept = {**worker.stood, "on_disk": on_disk}
-        self.events.append(Event(*acts, outcome, str(self.now), holds, waiting, worker.is_over, note, **kept))
+        before = self.now
+        self.now = "(the power is off)" if self.is_dark else self._look(self.directory)
+        moment = Moment(
+            worker=worker.letter,
+            before=before,
+            after=self.now,
+            alone=holds,
+            is_blocked=worker.is_blocked,
+            is_struck=outcome == "struck",
+            ended=worker.ended,
+        )
+        self.moments.append(moment)
+        has_broken = self._judge(self.now, is_over=False)
+        on_disk = sorted({str(seen) for seen in self._look_at_disks()})
+        event = Event(
+            seq=len(self.events) + 1,
+            worker=worker.letter,
+            number=worker.done,
+            step=step,
+            outcome=outcome,
+            state=str(self.now),
+            holds=holds,
+            waiting=waiting,
+            over=worker.is_over,
+            note=_BROKEN if has_broken else worker.complaint(),
+            at=worker.stood.get("at"),
+            private=worker.stood.get("private"),
+            on_disk=tuple(on_disk) or None,
+        )
+        self.events.append(event)
 
     def _look(self, directory: Path) -> Any:
+        """Return what the shared thing holds, or why it cannot be read."""
         try:
             return self.scenario.look(directory)
         except EXPECTED as error:
-            reason = getattr(error, "strerror", None) or to_tool_error(error).message
+            reason = getattr(error, "strerror", None)
+            if reason is None:
+                reason = to_tool_error(error).message
             return f"({reason.lower().rstrip('.')})"
 
     def _look_at_disks(self) -> Iterator[Any]:
-        """What `look` sees in each state that the disk may have after a power cut at this moment."""
+        """Yield what `look` sees in each state that the disk may have after a power cut now."""
         if POWER_CUT not in (self.way.strikes or ""):
             return
         past = self.first.stepped.past
-        possible = {frozenset(files.items()) for files in states_after(self.before, past, str(self.directory))}
-        for files in sorted(possible, key=sorted):
+        states = states_after(self.before, past, str(self.directory))
+        different_states = {frozenset(files.items()) for files in states}
+        for files in sorted(different_states, key=sorted):
             with TemporaryDirectory(dir=self.directory.parent) as disk:
                 for name, content in files:
                     Path(disk, name).write_bytes(content)
                 yield self._look(Path(disk))
 
     def _judge(self, now: Any, *, is_over: bool, prefix: str = "") -> bool:
-        """Whether something is broken that was not before."""
-        known, letters = len(self.found), [worker.letter for worker in self.workers]
-        for reason in self.scenario.invariant(History(letters, self.moments, now, is_over)):
+        """Return whether something is broken that was not before."""
+        known = len(self.found)
+        history = History(
+            letters=[worker.letter for worker in self.workers],
+            moments=self.moments,
+            now=now,
+            is_over=is_over,
+            directory=self.directory,
+        )
+        for reason in self.scenario.invariant(history):
             self.found[prefix + reason] = None
         return len(self.found) > known
 
-    def _played(self) -> Played:
-        """With the last step marked, if no step could be named as the one that broke it."""
-        reasons, events = self._reasons(), self.events
+    def _played(self, is_complete: bool) -> Played:
+        """Return the recording. If no step is marked as the one that broke it, mark the last."""
+        reasons = self._reasons() if is_complete else []
+        events = self.events
         if reasons and events and not any(event.note == _BROKEN for event in events):
-            events[-1] = replace(events[-1], note="nobody can go on" if events[-1].waiting else _BROKEN)
-        letters, also = tuple(worker.letter for worker in self.workers), tuple(reasons[1:])
-        ended: tuple[Verdict, str | None] = (_BROKEN, reasons[0]) if reasons else ("holds", None)
-        run = (self.scenario.name, self.variant, letters, self.scenario.shared, " ".join(self.taken))
-        return Played(Recording(*run, *ended, also, tuple(events)), self.choices)
+            stuck = any(not worker.is_over for worker in self.workers)
+            note = "nobody can go on" if stuck else _BROKEN
+            events[-1] = replace(events[-1], note=note)
+        verdict: Verdict = "broken" if reasons else "holds"
+        recording = Recording(
+            scenario=self.scenario.name,
+            variant=self.variant,
+            workers=tuple(worker.letter for worker in self.workers),
+            shared=self.scenario.shared,
+            schedule=" ".join(self.taken),
+            verdict=verdict,
+            reason=reasons[0] if reasons else None,
+            also=tuple(reasons[1:]),
+            events=tuple(events),
+        )
+        return Played(recording, self.choices, tuple(self.turns), is_complete)
 
     def _reasons(self) -> list[str]:
-        """All that is broken; what the story of this way is about comes first."""
+        """Return all that is broken, beginning with what the story of this variant is about."""
+        stuck = [worker.letter for worker in self.workers if not worker.is_over]
+        if self.is_dark:
+            for now in self._look_at_disks():
+                prefix = "After the power cut it is possible that "
+                self._judge(now, is_over=True, prefix=prefix)
+        elif not stuck:
+            self._judge(self.now, is_over=True)
+        self._refuse_idle_workers()
+        reasons = [*self._crashes(), *self.found]
+        if stuck:
+            verb = "wait" if len(stuck) > 1 else "waits"
+            reasons.insert(0, f"{' and '.join(stuck)} {verb} for ever.")
+        return sorted(reasons, key=lambda reason: self.way.breaks not in reason)
+
+    def _crashes(self) -> list[str]:
+        """Return which workers of a right variant crashed, whatever the invariant says."""
+        if not is_right(self.variant):
+            return []
+        crashes = []
+        for worker in self.workers:
+            complaint = worker.complaint() or ""
+            if complaint.startswith("failed: "):
+                crashes.append(f"{worker.letter} {complaint}.")
+        return crashes
+
+    def _refuse_idle_workers(self) -> None:
+        """Raise UnexpectedOutcome if a worker came to its end without a step."""
         struck = {event.worker for event in self.events if event.outcome == "struck"}
         for worker in self.workers:
-            said = worker.complaint() or "it succeeded"
-            if worker.done == 0 and worker.is_over and worker.letter not in struck and not said.startswith("got "):
-                none = f"{self.scenario.name}, {self.variant}: {worker.letter} came to none of its steps ({said})"
-                raise UnexpectedOutcome(surprises=[none])
-        stuck = [worker.letter for worker in self.workers if not worker.is_over]
-        for now in self._look_at_disks() if self.is_dark else ():
-            self._judge(now, is_over=True, prefix="After the power cut it is possible that ")
-        if not stuck and not self.is_dark:
-            self._judge(self.now, is_over=True)
-        waits = [f"{' and '.join(stuck)} {'wait' if len(stuck) > 1 else 'waits'} for ever."] if stuck else []
-        return sorted([*waits, *self.found], key=lambda reason: self.way.breaks not in reason)
+            if worker.done > 0 or not worker.is_over or worker.letter in struck:
+                continue
+            complaint = worker.complaint() or "it succeeded"
+            if not complaint.startswith("got "):
+                problem = f"{worker.letter} came to none of its steps ({complaint})"
+                surprise = f"{self.scenario.name}, {self.variant}: {problem}"
+                raise UnexpectedOutcome(surprises=[surprise])
+
+
+def _where(worker: Worker) -> str:
+    """Return where a worker is struck."""
+    if worker.is_blocked:
+        return "while it waits"
+    if worker.at is not None:
+        return f"before {worker.at.name}"
+    return "after the end"

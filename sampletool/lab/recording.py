@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..kit.contract.errors import InvalidValues, Mistake
+from ..kit.stepping.effects import Effects
 from .scenario import LETTERS, STRIKES
 
 Verdict = Literal["holds", "broken"]
@@ -63,11 +64,31 @@ class Recording:
         return self.verdict == "broken"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One step of a run in which every call is a step."""
+
+    worker: str
+    token: str
+    step: str
+    """The name of the step."""
+    effects: Effects
+    """What the step has read and changed."""
+    possible: tuple[str, ...]
+    """The tokens that could have been taken there, with this one."""
+
+
 @dataclass(frozen=True)
 class Played:
+    """One run, and what it shows about other runs."""
+
     recording: Recording
     choices: list[list[str]]
     """What could have been chosen at each token of its schedule."""
+    turns: tuple[Turn, ...] = ()
+    """Each step, if every call is a step."""
+    is_complete: bool = True
+    """Whether the run went to its end. Otherwise it was not judged."""
 
 
 def parse_schedule(text: str) -> list[str]:

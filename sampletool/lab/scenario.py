@@ -17,7 +17,7 @@ Of `scenario`:
 
 * `steps`: the names of what the workers do, for all ways; a way may have its own.
 * `mechanisms`: what the right way rests on. Each is a small change of production code that takes one out, keeps serial
-  runs right, and makes `tool lab prove` find `breaks`.
+  runs right, and makes `lab check` find `breaks`.
 
 The command, the tests, the pages and the list of `make mutants` read these files; nothing is registered anywhere.
 """
@@ -47,6 +47,7 @@ SCENARIOS = "sampletool.lab.scenarios"
 STORE_VARIABLE = "TOOL_LAB_STORE"
 """The URL of the store that scenarios use instead of a file of SQLite."""
 NAIVE, FIXED = "naive", "fixed"
+NAMED_STEPS, EVERY_STEP = "named-steps", "every-step"
 LETTERS = "ABCDEFGH"
 KILL, INTERRUPT, POWER_CUT = "!", "~", "*"
 STRIKES = {KILL: "kill -9", INTERRUPT: "signal TERM", POWER_CUT: "power cut"}
@@ -126,6 +127,8 @@ class History:
     now: Any
     """What `look` sees; after a power cut, one of the states that the disk may have."""
     is_over: bool = True
+    directory: Path = Path()
+    """The scratch directory, which the invariant of a learner's file looks at."""
 
     @property
     def statuses(self) -> dict[str, int]:
@@ -174,8 +177,12 @@ class Way:
     """Of several things that are broken then, the one that the story is about: a part of the invariant's sentence."""
     prepare: Any = None
     """Instead of the scenario's."""
+    in_turn: bool | None = None
+    """Instead of the scenario's."""
     strikes: str | None = None
     """Instead of the scenario's."""
+    takes_every_step: bool = False
+    """Whether every call that has to do with files is a step, not only those that are named."""
     worker: tuple[str, ...] = ()
     """The module that each worker runs, and its arguments; the letter comes behind them. `find` gives it that."""
 
@@ -196,12 +203,13 @@ class Removal:
     """The mechanism in that function, as syntax: see tests/kit/mutants/source.py."""
     instead: str
     breaks: str
-    """What `prove` then says is broken: a part of the invariant's sentence."""
+    """What `lab check` then says is broken: a part of the invariant's sentence."""
 
 
 @dataclass(frozen=True)
 class Scenario:
     title: str
+    """The usual name of the problem, which people search for."""
     rule: str
     happened: tuple[str, str]
     """A real incident in a sentence or two, and where it can be read."""
@@ -211,10 +219,10 @@ class Scenario:
     """What the workers share: the name of its lane in the picture."""
     ways: Mapping[str, Way]
     mechanisms: tuple[Removal, ...]
-    still_broken_by: str
-    """How to break it anyway."""
     symbol: str
     """The code that makes it right, as module:name."""
+    subtitle: str = ""
+    """The story in one sentence."""
     steps: tuple[Step, ...] = ()
     look: Callable[[Path], Any] = _IN_THE_FILE
     invariant: Callable[[History], Iterator[str]] = _IN_THE_FILE
@@ -229,6 +237,10 @@ class Scenario:
     """What may happen to the first worker at each of its steps."""
     in_turn: bool = False
     """The second worker begins when the first one is over."""
+    every_step_workers: int | None = None
+    """How many workers `lab check` runs with every call as a step, if not `workers`."""
+    steps_every_call: bool = True
+    """Whether `lab check` also takes every call of the fixed variants as a step."""
     name: str = ""
     """That of its file, with `-` for `_`; the story is what the file begins with. `find` gives it both."""
     story: str = ""
@@ -262,20 +274,38 @@ def find(name: str) -> Scenario:
     """With what its file has by name, and what each way has from the scenario."""
     module = module_of(name)
     scenario: Scenario = module.scenario
-    runs = "sampletool.lab.coroutines" if scenario.world else "sampletool.lab.worker"
     ways = {
         variant: replace(
             way,
             program=way.program or getattr(module, variant.replace("-", "_")),
             steps=way.steps or scenario.steps,
             prepare=way.prepare or module.prepare,
+            in_turn=scenario.in_turn if way.in_turn is None else way.in_turn,
             strikes=scenario.strikes if way.strikes is None else way.strikes,
-            worker=(runs, name, variant),
+            worker=_worker_of(scenario, name, variant, NAMED_STEPS),
         )
         for variant, way in scenario.ways.items()
     }
     story = cleandoc(module.__doc__)
     return replace(scenario, look=module.look, invariant=module.invariant, ways=ways, name=name, story=story)
+
+
+def _worker_of(scenario: Scenario, name: str, variant: str, steps: str) -> tuple[str, ...]:
+    """Return the module that runs a worker of this variant, and its arguments."""
+    if scenario.world is not None:
+        return ("sampletool.lab.coroutines", name, variant)
+    return ("sampletool.lab.worker", name, variant, steps)
+
+
+def with_every_step(scenario: Scenario, variant: str) -> Scenario:
+    """Return the scenario with one variant, of which every call is a step, without strikes."""
+    way = replace(
+        scenario.ways[variant],
+        takes_every_step=True,
+        strikes="",
+        worker=_worker_of(scenario, scenario.name, variant, EVERY_STEP),
+    )
+    return replace(scenario, ways={variant: way})
 
 
 def is_right(variant: str) -> bool:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..kit.stepping.fork_server import ForkServer
+from .every_step import SCRATCH_PREFIX
 from .scenario import PACKAGE, STORE_VARIABLE, Way, module_of
 
 _KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
@@ -24,7 +25,7 @@ def fork_server_for(*names: str) -> ForkServer:
 @contextmanager
 def scratch(way: Way) -> Iterator[tuple[Path, dict[str, str]]]:
     """A private directory, prepared, with an environment in which nothing of the user's is seen; gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="tool-lab-") as made:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as made:
         root = Path(os.path.realpath(made))
         directory, home = root / "here", root / "home"
         directory.mkdir()

@@ -1,25 +1,51 @@
-"""The program of every worker that is a process: `python -m sampletool.lab.worker SCENARIO WAY LETTER`.
+"""The program of every worker that is a process.
 
-A way that is a command of the tool is run as that command, in this process.
+    python -m sampletool.lab.worker SCENARIO VARIANT named-steps|every-step LETTER
+
+A variant that is a command of the tool is run as that command, in this process.
 """
 
+import builtins
+import io
 import os
 import runpy
 import sys
+from importlib import import_module
+from typing import Any
 
 from ..kit.contract.expected import EXPECTED, to_tool_error
 from ..kit.contract.response import json_line
 from ..kit.program import PROGRAM
 from ..kit.stepping import tracee
-from .scenario import find
+from .place import place_of_this_process
+from .scenario import EVERY_STEP, PACKAGE, find
 from .standing import of_this_process, source_of
 
 
+def report_every_call() -> None:
+    """Report every call of this process that has to do with files."""
+    # The built-in open() reads and writes in C, which would be no event.
+    builtins.open = io.open = import_module("_pyio").open
+    tracee.watch_every_call()
+
+
 def main() -> None:
-    name, variant, letter = sys.argv[1:]
-    scenario, way = find(name), find(name).ways[variant]
-    program, source = way.program, source_of(scenario, way)
-    tracee.describe = lambda: of_this_process(source, scenario.private)
+    """Run one worker of a scenario."""
+    name, variant, steps, letter = sys.argv[1:]
+    scenario = find(name)
+    way = scenario.ways[variant]
+    program = way.program
+    source = source_of(scenario, way)
+
+    def describe() -> dict[str, Any]:
+        facts = of_this_process(source, scenario.private)
+        if steps == EVERY_STEP:
+            facts["place"] = place_of_this_process((str(PACKAGE),))
+        return facts
+
+    tracee.describe = describe
+    if steps == EVERY_STEP:
+        report_every_call()
     if callable(program):
         try:
             program(letter)
@@ -28,7 +54,8 @@ def main() -> None:
             os.write(1, json_line({"error": failure.describe()}))
             sys.exit(int(failure.exit_status))
     else:
-        sys.argv[:] = [PROGRAM, *(word.format(worker=letter) for word in program)]
+        arguments = [argument.format(worker=letter) for argument in program]
+        sys.argv[:] = [PROGRAM, *arguments]
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 
 

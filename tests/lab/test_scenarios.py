@@ -4,6 +4,7 @@ import pytest
 
 from sampletool.lab.draw import timeline
 from sampletool.lab.scenario import FIXED, NAIVE, find, is_right, names
+from sampletool.lab.scenarios import torn_write
 
 from .conftest import Lab
 
@@ -33,3 +34,9 @@ def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(l
         assert max(map(len, timeline(first))) <= 80
         if variant in (NAIVE, FIXED):  # the others are played as these are
             assert lab.play(name, variant, first.schedule) == first
+
+
+def test_the_picture_of_a_torn_write_shows_each_line_that_was_written() -> None:
+    seen = [torn_write.seen(text) for text in ("", "[settings]\n", "[settings]\na = 1\n")]
+
+    assert seen == ["(empty)", "[settings]", "[settings] a=1"]

@@ -23,7 +23,6 @@ MAX_COMPLEXITY = 10
 
 NOT_REWRITTEN = frozenset(
     {
-        "sampletool/kit/stepping",
         "sampletool/lab",
         "sampletool/lab/commands/lab",
         "sampletool/lab/explorer",

@@ -1,68 +1,129 @@
-"""What a directory may hold after a power cut, given what a program did to it.
+"""The states in which a directory may be after a power failure, given what a program did to it.
 
-Kill -9 never loses the page cache, so what fsync is for can only be shown by a model: of what was written and not
-flushed anything may be missing, and so may every renaming or creation since the directory was flushed.
+Kill -9 never loses the page cache, so only a model can show what fsync is for. In this model, each
+of these may be missing after a power failure:
+
+* What was written to a file since the file was flushed: all of it, a part, or nothing.
+* Each creation, renaming and removal since the directory was flushed.
 """
 
 import base64
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 
 from .tracer import Event
 
 Files = dict[str, bytes]
-"""Name -> content."""
+"""The content of each file, by name."""
 
 
 def crash_states(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
-    """Every state after a crash between any two events."""
+    """Yield every state after a crash between any two events."""
     for point in range(len(events) + 1):
         yield from states_after(before, events[:point], directory)
 
 
 def states_after(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
-    """Every state after a crash that comes when all of these events have happened."""
-    names = {name: number for number, name in enumerate(before)}
-    flushed, latest = list(before.values()), list(before.values())
-    durable = dict(names)
-    pending: list[tuple[str, int | None]] = []
-
+    """Yield every state after a crash that comes when all of these events have happened."""
+    disk = _Disk(directory, before)
     for event in events:
-        if os.path.dirname(event.path) != directory and event.path != directory:
-            continue
+        is_inside = os.path.dirname(event.path) == directory
+        if is_inside or event.path == directory:
+            disk.apply(event)
+    yield from disk.possible_states()
+
+
+@dataclass
+class _File:
+    """The content of a file: what is surely on the disk, and what programs read."""
+
+    flushed: bytes = b""
+    latest: bytes = b""
+
+    def possible_contents(self) -> set[bytes]:
+        """Return the contents that the file may have after a crash."""
+        if self.flushed == self.latest:
+            return {self.latest}
+        half = self.latest[: len(self.latest) // 2]
+        return {self.flushed, b"", half, self.latest}
+
+
+@dataclass
+class _Disk:
+    """A directory, and the changes that the disk may not have stored yet.
+
+    A file is known by its number, because it may get another name.
+    """
+
+    directory: str
+    before: Files
+    files: list[_File] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The number of the file with each name, as programs see it."""
+    flushed_numbers: dict[str, int] = field(default_factory=dict)
+    """The same, as it was when the directory was flushed."""
+    pending: list[tuple[str, int | None]] = field(default_factory=list)
+    """The changes of names since then: a name, and the number that it got.
+
+    The number is None if the name was removed.
+    """
+
+    def __post_init__(self) -> None:
+        for name, content in self.before.items():
+            self.numbers[name] = len(self.files)
+            self.files.append(_File(content, content))
+        self.flushed_numbers = dict(self.numbers)
+
+    def apply(self, event: Event) -> None:
+        """Change the directory as this event does."""
         name = os.path.basename(event.path)
-        if event.name == "os.fsync" and event.path == directory:
-            durable, pending = dict(names), []
-        elif event.name == "open" and event.path != directory and name not in names:
-            names[name] = len(flushed)
-            flushed.append(b"")
-            latest.append(b"")
-            pending.append((name, names[name]))
-        elif event.name == "open" and event.path != directory and event.facts["flags"] & os.O_TRUNC:
-            latest[names[name]] = b""
+        if event.path == self.directory:
+            if event.name == "os.fsync":
+                self.flushed_numbers = dict(self.numbers)
+                self.pending = []
+        elif event.name == "open":
+            self._open(name, event.facts["flags"])
         elif event.name == "os.write":
-            latest[names[name]] += base64.b64decode(event.facts["data"])
+            self._file(name).latest += base64.b64decode(event.facts["data"])
         elif event.name == "os.fsync":
-            flushed[names[name]] = latest[names[name]]
+            self._file(name).flushed = self._file(name).latest
         elif event.name == "os.rename":
             source = os.path.basename(event.paths[0])
-            names[name] = names.pop(source)
-            pending += [(name, names[name]), (source, None)]
+            self.numbers[name] = self.numbers.pop(source)
+            self.pending += [(name, self.numbers[name]), (source, None)]
         elif event.name == "os.remove":
-            names.pop(name, None)
-            pending.append((name, None))
+            self.numbers.pop(name, None)
+            self.pending.append((name, None))
 
-    contents = [
-        {old} if old == new else {old, b"", new[: len(new) // 2], new}
-        for old, new in zip(flushed, latest, strict=True)
-    ]
-    for kept in product((True, False), repeat=len(pending)):
-        entries = dict(durable)
-        for (name, file), keep in zip(pending, kept, strict=True):
-            if keep and file is None:
-                entries.pop(name, None)
-            elif keep and file is not None:
-                entries[name] = file
-        for chosen in product(*contents):
-            yield {name: chosen[file] for name, file in entries.items()}
+    def possible_states(self) -> Iterator[Files]:
+        """Yield each combination of stored and lost changes."""
+        contents = [file.possible_contents() for file in self.files]
+        for is_stored in product((True, False), repeat=len(self.pending)):
+            numbers = self._numbers_after(is_stored)
+            for chosen in product(*contents):
+                yield {name: chosen[number] for name, number in numbers.items()}
+
+    def _open(self, name: str, flags: int) -> None:
+        if name not in self.numbers:
+            self.numbers[name] = len(self.files)
+            self.files.append(_File())
+            self.pending.append((name, self.numbers[name]))
+        elif flags & os.O_TRUNC:
+            self._file(name).latest = b""
+
+    def _file(self, name: str) -> _File:
+        return self.files[self.numbers[name]]
+
+    def _numbers_after(self, is_stored: Sequence[bool]) -> dict[str, int]:
+        """Return the names on the disk if only some of the pending changes were stored."""
+        numbers = dict(self.flushed_numbers)
+        for (name, number), stored in zip(self.pending, is_stored, strict=True):
+            if not stored:
+                continue
+            if number is None:
+                numbers.pop(name, None)
+            else:
+                numbers[name] = number
+        return numbers

@@ -1,8 +1,22 @@
-"""The tracee's side: runs a program and stops before every watched event until the tracer says how to go on.
+"""The tracee's side: run a program, and stop before every watched event until the tracer replies.
 
-Forked by fork_server.py. If the tracer dies, the tracee reads the end of its socket and ends too. A lock that the
-program would wait for in the kernel is asked for without waiting first: while it cannot be had, the tracer hears
-`blocked` and decides when to ask again.
+Python's own audit events are most of the events. Other calls, such as os.write(), are replaced by a
+function that reports the event first. `watch_every_call` replaces all calls that have to do with
+files.
+
+A stop is one line of JSON to the tracer. The tracer replies with one of these lines:
+
+* `go`: continue to the next event.
+* `raise 28`: raise the OSError with this number instead of the event.
+* `signal 15`: send this signal to this process. After the handler, stop here again.
+* `probe`: reply whether the lock that this event asks for is free, and stop here again.
+* `free`: continue to the end, and report nothing any more.
+
+If the tracer dies, the tracee reads the end of its socket, and exits.
+
+The program must not block in the kernel, because the tracer would not know. So where it would wait
+for a lock, the tracee asks without waiting. While the lock is not free, it stops with the event
+`blocked`, and the tracer decides when to ask again.
 """
 
 import base64
@@ -15,61 +29,155 @@ import sqlite3
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-_PATHS_OF: dict[str, int] = {
-    "open": 1,
-    "os.chmod": 1,
-    "os.link": 2,
-    "os.listdir": 1,
-    "os.mkdir": 1,
-    "os.remove": 1,
-    "os.rename": 2,
-    "os.rmdir": 1,
-    "os.symlink": 2,
-    "os.truncate": 1,
-    "fcntl.flock": 1,
-    "sqlite3.connect": 1,
-    "stepping.verb": 0,
-}
-"""The events that are seen, and how many paths each begins with."""
+from .effects import effects_of
 
-_FACTS_OF = {
-    "open": {"flags": 2},
-    "fcntl.flock": {"descriptor": 0, "operation": 1},
-    "stepping.verb": {"statement": 0},
-}
-"""What else goes to the tracer: name and position among the event's arguments."""
+Facts = dict[str, Any]
+"""What the tracer is told about an event, besides its name and its paths."""
 
-describe: Callable[[], dict[str, Any]] = dict
-"""What else goes to the tracer with each event. The program that runs may put a function of its own here."""
+
+@dataclass(frozen=True)
+class _Watched:
+    """An audit event that is reported."""
+
+    paths: int = 1
+    """How many paths its arguments begin with."""
+    facts: tuple[tuple[str, int], ...] = ()
+    """Other arguments that are reported: a name for each, and its position."""
+
+
+_AUDIT_EVENTS = {
+    "open": _Watched(facts=(("flags", 2),)),
+    "os.chmod": _Watched(),
+    "os.link": _Watched(paths=2),
+    "os.listdir": _Watched(),
+    "os.mkdir": _Watched(),
+    "os.remove": _Watched(),
+    "os.rename": _Watched(paths=2),
+    "os.rmdir": _Watched(),
+    "os.symlink": _Watched(paths=2),
+    "os.truncate": _Watched(),
+    "fcntl.flock": _Watched(facts=(("descriptor", 0), ("operation", 1))),
+    "sqlite3.connect": _Watched(),
+    "stepping.verb": _Watched(paths=0, facts=(("statement", 0),)),
+}
+
+_MORE_AUDIT_EVENTS = {
+    "os.chown": _Watched(),
+    "os.getxattr": _Watched(),
+    "os.listxattr": _Watched(),
+    "os.removexattr": _Watched(),
+    "os.scandir": _Watched(),
+    "os.setxattr": _Watched(),
+    "os.utime": _Watched(),
+}
+"""The events that are reported if every call is watched."""
+
+_MORE_CALLS = {
+    "access": 1,
+    "copy_file_range": 2,
+    "fstat": 1,
+    "lstat": 1,
+    "posix_fallocate": 1,
+    "pread": 1,
+    "preadv": 1,
+    "pwritev": 1,
+    "readlink": 1,
+    "readv": 1,
+    "sendfile": 2,
+    "splice": 2,
+    "stat": 1,
+    "writev": 1,
+}
+"""The functions of `os` without an audit event that are replaced if every call is watched.
+
+Each has the number of the paths or descriptors that its arguments begin with.
+"""
+
+_UNWATCHED_READLINK = os.readlink
+_UNWATCHED_SEEK = os.lseek
+_UNWATCHED_FSTAT = os.fstat
+"""The functions themselves: to find out which file an event is about must not be an event."""
+
+describe: Callable[[], Facts] = dict
+"""A function that returns more facts for each event. The program that runs may replace it."""
+
+_tracee: "Tracee | None" = None
+"""The tracee of this process, if it is stepped."""
 
 
 class Tracee:
-    def __init__(self, spec: dict[str, Any]) -> None:
-        self._socket = socket.socket(fileno=spec["socket"])
+    """A program that is stepped, seen from inside of its process."""
+
+    def __init__(self, socket_descriptor: int, watch: str) -> None:
+        self._socket = socket.socket(fileno=socket_descriptor)
         self._lines = self._socket.makefile("rb")
-        self._watch = spec["watch"]
+        self._watch: str | None = watch
         self._pid = os.getpid()
-        self._busy = False
+        self._is_reporting = False
+        self._reports_effects = False
+        self._audit_events = _AUDIT_EVENTS
+        self._locked_descriptors: set[int] = set()
 
     def see(self, event: str, args: tuple[Any, ...]) -> None:
-        """The audit hook."""
-        if event in _PATHS_OF:
-            paths = [_path_of(argument) for argument in args[: _PATHS_OF[event]]]
-            self.tell(
-                event, paths, {name: args[at] for name, at in _FACTS_OF.get(event, {}).items()}
-            )
+        """Report an audit event if it is one of those that are watched."""
+        watched = self._audit_events.get(event)
+        if watched is None:
+            return
+        paths = [_path_of(argument) for argument in args[: watched.paths]]
+        if paths == [""]:
+            # os.listdir() and os.scandir() without an argument.
+            paths = [os.getcwd()]
+        facts = {name: args[position] for name, position in watched.facts}
+        self.tell(event, paths, facts)
 
-    def tell_statements(self) -> None:
-        """SQLite tells of each statement before it begins, once it is asked to: on every connection that is made."""
+    def tell(self, event: str, paths: Sequence[str], facts: Facts) -> None:
+        """Report an event, and return when the program may continue with it.
+
+        Child processes are not stepped. Neither is what the tracee itself does meanwhile.
+        """
+        if self._is_reporting or os.getpid() != self._pid:
+            return
+        self._is_reporting = True
+        try:
+            was_reported = self._stop(event, paths, facts)
+            if was_reported and event == "fcntl.flock":
+                self._lock_visibly(paths, facts["descriptor"], facts["operation"])
+        finally:
+            self._is_reporting = False
+
+    def wrap(
+        self,
+        name: str,
+        get_facts: Callable[..., Facts] = lambda *_args: {},
+        *,
+        paths: int = 1,
+    ) -> None:
+        """Replace a function of `os` by one that reports the event `os.NAME` first."""
+        original = getattr(os, name)
+
+        def reporting(*args: Any, **named: Any) -> Any:
+            involved = [_path_of(argument) for argument in args[:paths]]
+            if not involved:
+                # For example os.stat(path=...).
+                involved = [_path_of(named.get("path", named.get("fd")))]
+            self.tell(f"os.{name}", involved, get_facts(*args))
+            return original(*args, **named)
+
+        setattr(os, name, reporting)
+
+    def report_statements(self) -> None:
+        """Report each statement to SQLite, on every connection that is opened from now on."""
         original = sqlite3.connect
 
         def connect(database: Any, *args: Any, **named: Any) -> Any:
             connection = original(database, *args, **named)
             path = _path_of(str(database).removeprefix("file://").partition("?")[0])
-
+            # SQLite calls this before each statement.
             connection.set_trace_callback(
                 lambda statement: self.tell("sql", [path], {"statement": statement})
             )
@@ -77,88 +185,204 @@ class Tracee:
 
         sqlite3.connect = connect
 
-    def _wait_visibly(self, paths: list[str], descriptor: int, operation: int) -> None:
-        while not operation & (fcntl.LOCK_NB | fcntl.LOCK_UN):
-            try:
+    def watch_every_call(self) -> None:
+        """Report every call that has to do with files, and the effects of each event."""
+        self._reports_effects = True
+        self._audit_events = {**_AUDIT_EVENTS, **_MORE_AUDIT_EVENTS}
+        for name, paths in _MORE_CALLS.items():
+            if hasattr(os, name):
+                self.wrap(name, paths=paths)
+        self.wrap("read", _end_of_read)
+        self._wrap_seeks()
+        self._wrap_close()
+
+    def _wrap_seeks(self) -> None:
+        """Report a seek to the end: it reads the size of the file. Other seeks read nothing."""
+        original = os.lseek
+
+        def seek(descriptor: int, offset: int, whence: int) -> int:
+            if whence == os.SEEK_END:
+                self.tell("os.lseek", [_path_of(descriptor)], {})
+            return original(descriptor, offset, whence)
+
+        os.lseek = seek
+
+    def _wrap_close(self) -> None:
+        """Report when a locked file is closed, because this releases the lock."""
+        original = os.close
+
+        def close(fd: int) -> None:
+            if fd in self._locked_descriptors:
+                self._locked_descriptors.discard(fd)
+                if not _has_duplicate(fd):
+                    self.tell("os.close", [_path_of(fd)], {})
+            original(fd)
+
+        os.close = close
+
+    def _lock_visibly(self, paths: Sequence[str], descriptor: int, operation: int) -> None:
+        """Take the lock without waiting in the kernel: stop as long as it is not free."""
+        if operation & fcntl.LOCK_UN:
+            return
+        self._locked_descriptors.add(descriptor)
+        if operation & fcntl.LOCK_NB:
+            return
+        while True:
+            with suppress(BlockingIOError):
                 fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
                 return
-            except BlockingIOError:
-                if not self._stop("blocked", paths, {"operation": operation}):
-                    return
+            facts = {"operation": operation, "descriptor": descriptor}
+            was_reported = self._stop("blocked", paths, facts)
+            if not was_reported:
+                return
 
-    def wrap(self, name: str, describe: Callable[..., dict[str, Any]]) -> None:
-        """What has no event of its own is seen by wrapping it, here, in the tracee's process."""
-        original = getattr(os, name)
-
-        def seen(descriptor: int, *args: Any) -> Any:
-            self.tell(f"os.{name}", [_path_of(descriptor)], describe(*args))
-            return original(descriptor, *args)
-
-        setattr(os, name, seen)
-
-    def tell(self, event: str, paths: list[str], facts: dict[str, Any]) -> None:
-        """Only of this process: children run on their own."""
-        if not self._busy and os.getpid() == self._pid:
-            self._busy = True
-            try:
-                if self._stop(event, paths, facts) and event == "fcntl.flock":
-                    self._wait_visibly(paths, **facts)
-            finally:
-                self._busy = False
-
-    def _stop(self, event: str, paths: list[str], facts: dict[str, Any]) -> bool:
-        """Whether the tracer was asked."""
-        if self._watch is None or (
-            paths and not any(path.startswith(self._watch) for path in paths)
-        ):
+    def _stop(self, event: str, paths: Sequence[str], facts: Facts) -> bool:
+        """Report the event, and do what the tracer replies. Return whether it was reported."""
+        if not self._is_watched(paths):
             return False
-        self._socket.sendall(
-            json.dumps({"event": event, "paths": paths, **describe(), **facts}).encode() + b"\n"
-        )
-        word, _, number = self._lines.readline().decode().strip().partition(" ")
-        if word == "raise":
-            raise OSError(int(number), os.strerror(int(number)), paths[0])
-        if word == "signal":
-            os.kill(self._pid, int(number))
-            if threading.current_thread() is not threading.main_thread():
-                return False  # it waits for a lock; what the signal changes is seen where the main thread goes on
-            return self._stop(event, paths, facts)
-        if word == "free":
-            self._watch = None
-        elif word != "go":
-            os._exit(1)
-        return True
+        while True:
+            self._send({"event": event, "paths": paths, **describe(), **facts})
+            command, _, number = self._receive_command(facts)
+            if command == "go":
+                self._report_effects(event, paths, facts)
+                return True
+            if command == "raise":
+                raise OSError(int(number), os.strerror(int(number)), paths[0])
+            if command == "signal":
+                os.kill(self._pid, int(number))
+                if threading.current_thread() is not threading.main_thread():
+                    # This thread waits for a lock. The main thread shows what the signal changes.
+                    return False
+            elif command == "free":
+                self._watch = None
+                return True
+            else:
+                # The tracer is dead.
+                os._exit(1)
+
+    def _is_watched(self, paths: Sequence[str]) -> bool:
+        watch = self._watch
+        if watch is None:
+            return False
+        return not paths or any(path.startswith(watch) for path in paths)
+
+    def _receive_command(self, facts: Facts) -> tuple[str, str, str]:
+        """Return the next command of the tracer. Reply to `probe`, as often as it comes."""
+        while True:
+            command = self._lines.readline().decode().strip()
+            if command != "probe":
+                return command.partition(" ")
+            operation = facts["operation"] | fcntl.LOCK_NB
+            self._send({"is_free": _is_lock_free(facts["descriptor"], operation)})
+
+    def _report_effects(self, event: str, paths: Sequence[str], facts: Facts) -> None:
+        """Report what the event reads and changes, if the tracer wants to know.
+
+        This is not part of the stop, because others may have changed files since then.
+        """
+        if self._reports_effects and self._watch is not None:
+            effects = effects_of(event, paths, facts, self._watch, _is_lock_free)
+            self._send({"effects": effects})
+
+    def _send(self, message: object) -> None:
+        self._socket.sendall(json.dumps(message).encode() + b"\n")
 
 
 def _path_of(argument: Any) -> str:
+    """Return the absolute path that an argument of a call means: a path or a descriptor."""
+    if argument is None:
+        return ""
     if isinstance(argument, int):
         try:
-            return os.readlink(f"/proc/self/fd/{argument}")
+            return _UNWATCHED_READLINK(f"/proc/self/fd/{argument}")
         except OSError:
             return f"descriptor {argument}"
-    return os.path.abspath(os.fsdecode(argument)) if argument is not None else ""
+    if hasattr(argument, "fileno"):
+        return _path_of(argument.fileno())
+    return os.path.abspath(os.fsdecode(argument))
 
 
-def run(spec: dict[str, Any] | None) -> None:
-    """Run the program that `sys.argv` names, in this process; with a spec it stops before every event."""
-    if spec is not None:
-        tracee = Tracee(spec)
-        tracee.wrap("fsync", lambda: {})
-        tracee.wrap("write", lambda data: {"data": base64.b64encode(bytes(data)).decode()})
-        tracee.wrap(
-            "pwrite",
-            lambda data, offset: {"data": base64.b64encode(bytes(data)).decode(), "offset": offset},
-        )
-        tracee.tell_statements()
-        sys.addaudithook(tracee.see)
+def _is_lock_free(descriptor: int, operation: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> bool:
+    """Return whether the lock of this open file could be had at once. Leave it as it is."""
+    if _has_lock(descriptor):
+        return True
+    # Another open file of the same file, so that the lock of the first one is not touched.
+    other = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        fcntl.flock(other, operation)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(other)
+    return True
+
+
+def _has_duplicate(descriptor: int) -> bool:
+    """Return whether this process has another descriptor of the same locked file."""
+    path = _path_of(descriptor)
+    for name in os.listdir("/proc/self/fd"):
+        other = int(name)
+        if other != descriptor and _path_of(other) == path and _has_lock(other):
+            return True
+    return False
+
+
+def _has_lock(descriptor: int) -> bool:
+    """Return whether this open file has a lock of flock()."""
+    with suppress(FileNotFoundError), open(f"/proc/self/fdinfo/{descriptor}") as status:
+        return "FLOCK" in status.read()
+    return False
+
+
+def watch_every_call() -> None:
+    """Report every call of this process that has to do with files, if it is stepped."""
+    if _tracee is not None:
+        _tracee.watch_every_call()
+
+
+def run(tracing: dict[str, Any] | None) -> None:
+    """Run the program that `sys.argv` names, in this process.
+
+    `tracing` has the socket to the tracer, and the directory to watch. Without it, the program is
+    not stepped.
+    """
+    global _tracee
+    if tracing is not None:
+        _tracee = Tracee(tracing["socket"], tracing["watch"])
+        _tracee.wrap("fsync")
+        _tracee.wrap("write", _data_of_write)
+        _tracee.wrap("pwrite", _data_of_pwrite)
+        _tracee.report_statements()
+        sys.addaudithook(_tracee.see)
     # A stepped process would be seen listing that directory when it imports something.
-    if spec is None and not sys.flags.safe_path:
+    if tracing is None and not sys.flags.safe_path:
         sys.path[0] = _first_place_of_modules()
     run_program()
 
 
+def _data_of_write(_descriptor: int, data: Any) -> Facts:
+    return {"data": base64.b64encode(bytes(data)).decode()}
+
+
+def _data_of_pwrite(_descriptor: int, data: Any, offset: int) -> Facts:
+    return {"data": base64.b64encode(bytes(data)).decode(), "offset": offset}
+
+
+def _end_of_read(descriptor: int, _length: int) -> Facts:
+    """Return whether the descriptor is at the end of the file, where a read returns nothing."""
+    try:
+        position = _UNWATCHED_SEEK(descriptor, 0, os.SEEK_CUR)
+    except OSError:
+        # It is a pipe or a terminal.
+        return {"is_at_end": False}
+    return {"is_at_end": position >= _UNWATCHED_FSTAT(descriptor).st_size}
+
+
 def _first_place_of_modules() -> str:
-    """Return where `python` looks first. What is there in a forked process belongs to the server."""
+    """Return where `python` looks first.
+
+    What is there in a forked process belongs to the server.
+    """
     if sys.argv[0] == "-m":
         return os.getcwd()
     if sys.argv[0] == "-c":
@@ -167,7 +391,7 @@ def _first_place_of_modules() -> str:
 
 
 def run_program() -> None:
-    """Run the program that `sys.argv` names, as `python` would with these words."""
+    """Run the program that `sys.argv` names, as `python` would with these arguments."""
     if sys.argv[0] == "-m":
         sys.argv.pop(0)
         # The server may have loaded it under its own name, of which runpy would warn.
@@ -177,6 +401,7 @@ def run_program() -> None:
         source = sys.argv.pop(1)
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
-        exec(compile(source, "<string>", "exec"), module.__dict__)  # noqa: S102 - what `python -c` does
+        code = compile(source, "<string>", "exec")
+        exec(code, module.__dict__)  # noqa: S102 - what `python -c` does
     else:
         runpy.run_path(sys.argv[0], run_name="__main__")

@@ -633,9 +633,12 @@ function press(event) {
 }
 
 function begin() {
+  const groups = new Map();
   for (const scenario of DATA.scenarios) {
-    byId("scenario").append(make("option", { value: scenario.name }, `${scenario.name}: ${scenario.title}`));
+    if (!groups.has(scenario.level)) groups.set(scenario.level, make("optgroup", { label: scenario.level }));
+    groups.get(scenario.level).append(make("option", { value: scenario.name }, scenario.title));
   }
+  byId("scenario").append(...groups.values());
   byId("choice").hidden = DATA.scenarios.length === 1;
   byId("scenario").addEventListener("change", (event) => choose(event.target.value, "naive"));
   byId("copy-command").addEventListener("click", () => copy(byId("command").textContent, "The command"));

@@ -18,6 +18,7 @@ from typing import Any
 from ...kit.contract.response import to_data
 from ...kit.program import PROGRAM
 from ..explore import Exploration
+from ..levels import level_of
 from ..recording import Event, Recording
 from ..scenario import PACKAGE, STRIKES, Scenario, Way
 from ..scratch import scratch
@@ -29,9 +30,10 @@ _HERE = Path(__file__).parent
 
 def described(scenario: Scenario, explored: Mapping[str, Exploration]) -> dict[str, Any]:
     """One scenario and all of its recordings, as the page takes it."""
-    fields = ("name", "story", "title", "rule", "promise", "question", "shared", "happened", "no_verb")
+    fields = ("name", "story", "title", "subtitle", "rule", "promise", "question", "shared", "happened", "no_verb")
     ways = {variant: _way(scenario, scenario.ways[variant], of.recordings) for variant, of in explored.items()}
-    return {**{each: getattr(scenario, each) for each in fields}, "ways": ways}
+    texts = {each: getattr(scenario, each) for each in fields}
+    return {**texts, "level": level_of(scenario.name), "ways": ways}
 
 
 def html(scenarios: Sequence[Mapping[str, Any]]) -> str:

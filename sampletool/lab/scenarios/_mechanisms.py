@@ -1,4 +1,4 @@
-"""How to take the lock away from the right ways: mechanisms that several scenarios name."""
+"""Removals of the lock, which several scenarios name as a mechanism."""
 
 from ..scenario import Removal
 
@@ -6,7 +6,7 @@ from ..scenario import Removal
 def without_lock(breaks: str) -> Removal:
     return Removal(
         "kit/safety/lock.py:Lock._lock_file",
-        says="going on without having got the lock",
+        says="continue without the lock",
         pattern="self._signals.received is None and try_lock(descriptor, operation)",
         instead="try_lock(descriptor, operation) or True",
         breaks=breaks,
@@ -16,7 +16,7 @@ def without_lock(breaks: str) -> Removal:
 def with_shared_lock(breaks: str) -> Removal:
     return Removal(
         "kit/safety/lock.py:Lock.exclusively",
-        says="a lock that several may hold",
+        says="take a lock that several processes may hold",
         pattern="self._acquire(EXCLUSIVE, timeout_seconds)",
         instead="self._acquire(SHARED, timeout_seconds)",
         breaks=breaks,

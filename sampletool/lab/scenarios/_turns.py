@@ -1,9 +1,10 @@
 """Workers that write their letters into a log, each when it is its turn: of several scenarios about locks."""
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..scenario import Step
+from ..scenario import History, Step
 
 WORK = Step("work", "os.write", "log")
 
@@ -11,6 +12,16 @@ WORK = Step("work", "os.write", "log")
 def work(worker: str) -> None:
     log = os.open("log", os.O_APPEND | os.O_WRONLY)
     os.write(log, worker.encode())
+
+
+def intruders(history: History) -> Iterator[str]:
+    """Yield a sentence for each worker that did the work without holding the lock."""
+    holders: Sequence[str] = ()
+    for moment in history.moments:
+        has_worked = str(moment.before) != str(moment.after)
+        if has_worked and moment.worker not in holders:
+            yield f"{moment.worker} worked without the lock."
+        holders = moment.alone
 
 
 def prepare(directory: Path) -> None:

@@ -1,8 +1,8 @@
-"""Instead of sharing a total, the workers send messages, and one coordinator owns it. Nothing is left to lock.
+"""The workers do not share a total. They send messages, and one coordinator owns the total, so no lock is needed.
 
-That is right, and it has a mistake of its own: when is the coordinator done? `while True` never is: all the work is
-done, and `asyncio.gather` waits for ever. `while not queue.empty()` is done before the first message has come. And an
-end that the first sender sends is the end of the others' messages too.
+This is a good design, but it raises a new question: when is the coordinator finished? `while True` never is, so
+`asyncio.gather` waits permanently after all the work is done. `while not queue.empty()` may stop before the first
+message arrives. And if the first sender ends the loop, the messages of the other senders are lost.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ async def fixed(worker: str, world: World) -> None:
 
 
 async def has_sent(worker: str, world: World, *messages: str | None) -> bool:
-    """A and B send; C is the coordinator."""
+    """Send the messages if this is A or B. C is the coordinator."""
     for message in messages if worker in SENDERS else ():
         await world.queue.put(message)
     return worker in SENDERS
@@ -69,67 +69,71 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """When all have ended, each message was recorded, once; and all end."""
+    """Each message is recorded once, and all tasks finish."""
     for sender in SENDERS:
         if history.is_over and history.now.split().count(sender) != 1:
-            yield f"{sender}'s message was recorded {history.now.split().count(sender)} times."
+            yield f"the message of {sender} was recorded {history.now.split().count(sender)} times."
 
 
 scenario = Scenario(
-    title="The coordinator that never ends",
-    rule="Give the state one owner and send it messages; its end is a message too, one from each sender.",
+    title="A coordinator that never stops: ending a queue loop",
+    subtitle="All the work is done, but the program does not exit.",
+    rule=("Let one task own the state, and send it messages. The end is a message too, and each sender sends one."),
     happened=(
-        "aioprocessing: a coroutine that took events in `while True` was cancelled, and the process never ended; the "
-        "advice was to end such a loop by a value in the queue.",
+        "A user of aioprocessing cancelled a coroutine that took events in `while True`, and the "
+        "process never exited. The advice was to end such a loop with a special value in the "
+        "queue.",
         "https://github.com/dano/aioprocessing/issues/21",
     ),
-    question="A and B each send one message and end. C takes what comes. When does the program end?",
+    question="A and B each send one message and exit. C receives the messages. When does the program exit?",
     shared="recorded",
     private=("ended", "message"),
     workers=3,
     world=World,
     ways={
         "naive": Way(
-            says="the coordinator takes messages, for ever",
+            says="receives messages in an endless loop",
             shows="A1 B1 C1",
-            because="nobody says that there are no more messages; `gather` waits for C, and C for the queue.",
+            because=(
+                "No message says that there are no more messages. `gather` waits for C, and C waits for the queue."
+            ),
             breaks="waits for ever",
         ),
         "wrong-until-empty": Way(
-            says="until the queue is empty",
+            says="receives messages until the queue is empty",
             shows="C1 A1 B1",
-            because="the queue is empty before the first message too.",
+            because="The queue is also empty before the first message arrives.",
         ),
         "wrong-first-end": Way(
-            says="each sender sends an end; the coordinator ends at one",
+            says="stops at the first end message",
             shows="A1 B1 C1",
-            because="A's end came before B's message.",
+            because="The end message of A arrived before the message of B.",
         ),
         "fixed": Way(
-            says="each sender sends an end; the coordinator counts them (Python 3.13 has `asyncio.Queue.shutdown`)",
+            says="counts the end messages, one from each sender",
             shows="A1 C1 B1 C2",
-            because="C waited for B's end, and nothing comes behind the last one.",
+            because="C waited for the end message of B, and no message comes after it.",
         ),
     },
     steps=(Step("send", "", "[AB]"), Step("take", "", "C")),
     mechanisms=(
         Removal(
             "lab/scenarios/coordinator.py:fixed",
-            says="ending at the first end",
+            says="stop at the first end message",
             pattern="ended < len(SENDERS)",
             instead="ended < 1",
-            breaks="message was recorded 0 times",
+            breaks="was recorded 0 times",
         ),
         Removal(
             "lab/scenarios/coordinator.py:fixed",
-            says="never ending",
+            says="never stop",
             pattern="ended += 1",
             instead="pass",
             breaks="waits for ever",
         ),
     ),
     symbol="sampletool.lab.scenarios.coordinator:fixed",
-    no_verb="No command of this tool has a coordinator: the right way is code of this page, over `asyncio.Queue`.",
-    still_broken_by="a sender that dies without its end, so that it has to be sent in a `finally`; and a coordinator "
-    "that dies, whom nobody misses. `multiprocessing.Queue` loses messages when a process is killed while it puts one.",
+    no_verb=(
+        "No command of this tool has a coordinator. The fix on this page is an example that uses `asyncio.Queue`."
+    ),
 )

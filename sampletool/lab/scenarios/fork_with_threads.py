@@ -1,8 +1,8 @@
-"""A program with threads forks. The child is a copy of its memory, and of one thread: the one that called fork.
+"""A program with threads calls fork. The child is a copy of the memory, with only one thread: the one that called fork.
 
-Another thread held the lock of the log in that moment. In the copy the lock is held as well, and the thread that would
-give it back is not there. The child waits for ever, at its first line of log. A new lock for the child ends the wait
-and not the damage: what the lock protected was copied half-way through its change.
+At that moment, another thread held the lock of the log. In the copy, the lock is held as well, but the thread that
+would release it does not exist. The child waits permanently when it writes its first line to the log. A new lock in the
+child ends the wait, but the data that the lock protects was copied in the middle of a change.
 """
 
 import os
@@ -18,7 +18,7 @@ from ...kit.safety.signals import Signals
 from ..scenario import History, Removal, Scenario, Step, Way
 
 PATIENCE_SECONDS = 0.2
-"""In the child there is no other thread: a lock that is not free at once never is."""
+"""The child has no other thread, so a lock that is not free at once never becomes free."""
 PROGRAM = "import os; os.write(os.open('log', os.O_APPEND | os.O_WRONLY), b'B was here\\n')"
 
 
@@ -72,7 +72,7 @@ async def fixed(worker: str, world: World) -> None:
 
 
 async def is_a_thread(worker: str, world: World) -> bool:
-    """A stands for another thread of this program, which writes a line into the log."""
+    """Let A be another thread of this program, which writes a line to the log."""
     if worker == "A":
         world.thread.submit(world.begin).result()
         await sleep(0)
@@ -86,7 +86,7 @@ def forked(child: Callable[[], None]) -> None:
         child()
         os._exit(0)
     if os.waitpid(pid, 0)[1]:
-        raise TimeoutError("the child waits for ever")
+        raise TimeoutError("the child waits permanently")
 
 
 def prepare(directory: Path) -> None:
@@ -98,42 +98,45 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """The child ends, and every line of the log is one that a worker wrote."""
+    """The child finishes, and each line of the log was written by one worker."""
     if history.statuses.get("B"):
-        yield "B's child waits for ever for a lock that no thread of its own can give back."
+        yield "the child of B waits permanently for a lock that none of its threads can release."
     for line in history.now.split(" / "):
         if line not in ("(empty)", "A began and ended", "B was here"):
-            yield f'the log has a line that nobody wrote: "{line}".'
+            yield f'no worker wrote this line of the log: "{line}".'
     if history.is_over and not history.statuses.get("B") and "B was here" not in history.now:
         yield "B's line is not in the log."
 
 
 scenario = Scenario(
-    title="A fork copies the locks, and not the threads that hold them",
-    rule="A program with threads starts children by a new program (fork and exec at once), never by fork alone.",
+    title="Deadlock after fork in a program with threads",
+    subtitle="The child copies a locked lock, but not the thread that would unlock it.",
+    rule=("In a program with threads, start child processes with fork and exec at once, and never with fork alone."),
     happened=(
-        "Kubeless: a function's requests were logged by one thread under a lock while another one forked a process; "
-        "the child found the lock held, with nobody to release it, and hung.",
+        "In Kubeless, one thread logged the requests of a function under a lock while another "
+        "thread forked. The child found the lock held by nobody, and hung.",
         "https://github.com/vmware-archive/runtimes/issues/94",
     ),
-    question="A thread holds the lock of the log. The program forks, and the child logs a line. Who unlocks?",
+    question=(
+        "A thread holds the lock of the log. The program forks, and the child writes a line to the log. Who unlocks?"
+    ),
     shared="log",
     world=World,
     ways={
         "naive": Way(
-            says="fork, and log in the child",
+            says="forks, and logs in the child",
             shows="A1 B1 A2",
-            because="the child has the lock as it was, held, and not the thread that held it.",
+            because="The child has a copy of the locked lock, but not the thread that holds it.",
         ),
         "wrong-new-lock": Way(
-            says="the same, with a new lock in the child (os.register_at_fork)",
+            says="does the same, but creates a new lock in the child (os.register_at_fork)",
             shows="A1 B1 A2",
-            because="the line that A had begun was copied too, and the child wrote it out with its own.",
+            because="The half-written line of A was copied too, and the child wrote it out with its own line.",
         ),
         "fixed": Way(
-            says="our children: a program of its own, which has no memory of this one",
+            says="starts a new program, which shares no memory with its parent",
             shows="A1 B1 A2",
-            because="exec threw the copy away, with its locks and its half line.",
+            because="exec replaced the copied memory, including the lock and the half-written line.",
         ),
     },
     steps=(
@@ -144,17 +147,15 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "lab/scenarios/fork_with_threads.py:fixed",
-            says="forking instead of starting a program",
+            says="fork before starting the program",
             pattern="with Children(Signals()) as children:\n    ...",
             instead="""\
 forked(lambda: world.log(""))
 with Children(Signals()) as children:
     ...
 """,
-            breaks="waits for ever for a lock",
+            breaks="waits permanently for a lock",
         ),
     ),
     symbol="sampletool.kit.safety.children:Children.start",
-    still_broken_by="a `preexec_fn`, which runs between fork and exec; and libraries that fork by themselves, such as "
-    "`multiprocessing` before Python 3.14, whose way of starting on Linux was fork.",
 )

@@ -1,20 +1,28 @@
-"""Many processes write to one log file. Each line is written in two pieces, as formatted output often is.
+"""Many processes write to one log file. Each process writes its line in two pieces, as formatted output often does.
 
-Two lines run into each other, and the one record that is needed later cannot be read. The logging module does not help:
-it keeps threads apart, not processes. That a write below PIPE_BUF is never split is true of pipes, not of files, and
-says nothing about two writes.
+Two lines get mixed, and neither can be read afterwards. A lock for threads, such as the one in the logging module, does
+not help, because each process has a lock of its own. A single write does not help in a pipe if the line is long: a pipe
+keeps a write together only up to PIPE_BUF bytes, 4,096 on Linux.
 """
 
+import fcntl
 import json
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 
 from ...kit.call_log import append
+from ..ours import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Removal, Scenario, Step, Way
+from ._mechanisms import without_lock
 
 LOG = "calls.jsonl"
+RECORDS = {"A": b"A" * 5999 + b"\n", "B": b"B" * 99 + b"\n"}
+ONE_PAGE = 4096
+"""The number of bytes that fit into the pipe."""
 
 
 def naive(worker: str) -> None:
@@ -28,73 +36,132 @@ def wrong_thread_lock(worker: str) -> None:
         naive(worker)
 
 
+def wrong_large_pipe_write(worker: str) -> None:
+    write_to_pipe(RECORDS[worker])
+
+
 def fixed(worker: str) -> None:
     append(Path.cwd(), {"command": worker})
+
+
+def fixed_pipe(worker: str) -> None:
+    with lock_named("pipe.lock").exclusively(PATIENT_WAIT_SECONDS):
+        write_to_pipe(RECORDS[worker])
+
+
+def write_to_pipe(content: bytes) -> None:
+    """Do what the kernel does for one write: fill the pipe, wait for the reader, write the rest."""
+    pipe = os.open("pipe", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, ONE_PAGE)
+    while content:
+        with suppress(BlockingIOError):
+            content = content[os.write(pipe, content) :]
+        let_reader_read(pipe)
+
+
+def let_reader_read(pipe: int) -> None:
+    received = os.open("received", os.O_APPEND | os.O_WRONLY)
+    with suppress(BlockingIOError):
+        os.write(received, os.read(pipe, ONE_PAGE))
 
 
 def prepare(directory: Path) -> None:
     (directory / LOG).touch()
 
 
+def prepare_a_pipe(directory: Path) -> None:
+    os.mkfifo(directory / "pipe")
+    (directory / "received").touch()
+
+
 def look(directory: Path) -> str:
-    return " / ".join(map(_shown, (directory / LOG).read_text().splitlines())) or "(empty)"
+    received = directory / "received"
+    lines = (received if received.exists() else directory / LOG).read_text().splitlines()
+    return " / ".join(map(_shown, lines)) or "(empty)"
 
 
 def _shown(line: str) -> str:
+    for letter, record in RECORDS.items():
+        if line.encode() == record.rstrip():
+            return f"line of {letter}"
+    if line.strip("AB") == "":
+        # A run of 4,096 letters is shown as "4096 A".
+        return " ".join(f"{len(list(same))} {letter}" for letter, same in groupby(line))
     try:
-        return f"call of {json.loads(line)['command']}"
+        return f"line of {json.loads(line)['command']}"
     except (ValueError, KeyError):
         return line
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Every line of the log is one that a worker wrote, and the line of every caller is there."""
+    """Every line of the log was written by one worker, and no line is missing."""
     lines = history.now.split(" / ") if history.is_over else []
     for line in lines:
-        if line not in [f"call of {letter}" for letter in history.letters]:
-            yield f"the log has a line that nobody wrote: {line}."
+        if line not in [f"line of {letter}" for letter in history.letters]:
+            yield f"no worker wrote this line of the log: {line}."
     for letter in history.served:
-        if f"call of {letter}" not in lines and history.is_over:
+        if f"line of {letter}" not in lines and history.is_over:
             yield f"the line of {letter} is not in the log."
 
 
+PIPE_STEPS = (
+    Step("lock", "fcntl.flock", "pipe.lock", kind="lock", holds=True),
+    Step("write", "os.write", "pipe"),
+    Step("reader reads", "os.write", "received"),
+)
+
 scenario = Scenario(
-    title="Two lines in one log run into each other",
-    rule="One record, one write, to a file that was opened for appending.",
+    title="Interleaved log lines: two processes write to one log",
+    subtitle="Two lines get mixed, and neither can be read.",
+    rule="Write each record with one write, to a file that is open for appending.",
     happened=(
-        "beads: a buffered writer split lines when its buffer was full, so that records of parallel processes mixed "
-        "and the file could not be read any more.",
+        "The buffered writer of beads split a line when its buffer was full. Records of concurrent processes got "
+        "mixed, and the file could no longer be read.",
         "https://github.com/gastownhall/beads/pull/3301",
     ),
     question="A and B each write their line in two pieces. Which lines can be in the log?",
     shared="log",
     ways={
         "naive": Way(
-            says="a line in two writes",
-            because="between A's two writes there was room for B.",
+            says="writes a line in two pieces",
+            because="B wrote between the two writes of A.",
         ),
         "wrong-thread-lock": Way(
-            says="the same, under a lock for threads, as the logging module has one",
-            because="each process has a lock of its own, and nobody shares it.",
+            says="does the same under a lock for threads, as the logging module does",
+            because="Each process has a lock of its own, so the locks exclude nobody.",
+        ),
+        "wrong-large-pipe-write": Way(
+            says="writes 6,000 bytes to a pipe with one write",
+            steps=PIPE_STEPS,
+            prepare=prepare_a_pipe,
+            shows="A1 A2 B1 B2",
+            because="The line of A did not fit into the pipe. When the reader had made room, B wrote first.",
         ),
         "fixed": Way(
-            says="the log of calls (tool log): the whole line in one write",
+            says="appends the whole line to the tool's own log with one write",
             shows="A1 B1",
-            because="there is no moment between the pieces, because there are no pieces.",
+            because="There is only one write for each line, so B cannot write in the middle.",
+        ),
+        "fixed-pipe": Way(
+            says="writes to a pipe under a lock, until the whole line is in the pipe",
+            steps=PIPE_STEPS,
+            prepare=prepare_a_pipe,
+            shows="A1 B1 A2",
+            because="B waited until the rest of A's line was in the pipe.",
         ),
     },
     steps=(Step("write", "os.write", LOG),),
     mechanisms=(
         Removal(
             "kit/call_log.py:_append_once",
-            says="writing it in two pieces",
+            says="write the line in two pieces",
             pattern="os.write(descriptor, line)",
             instead="os.write(descriptor, line[:7])\nos.write(descriptor, line[7:])",
-            breaks="the log has a line that nobody wrote",
+            breaks="no worker wrote this line of the log",
         ),
         Removal(
             "kit/call_log.py:_append_once",
-            says="looking for the end of the file, instead of letting the kernel append",
+            says="seek to the end of the file instead of appending",
             pattern="with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n    ...",
             instead="""\
 with opened_log(path, os.O_RDWR | os.O_CREAT) as descriptor:
@@ -103,9 +170,7 @@ with opened_log(path, os.O_RDWR | os.O_CREAT) as descriptor:
 """,
             breaks="is not in the log",
         ),
+        without_lock("no worker wrote this line of the log"),
     ),
     symbol="sampletool.kit.call_log:_append_once",
-    still_broken_by="a full disk, which takes half a line (the log of calls begins the next one anew); network file "
-    "systems without append; and a clean-up that removes the file under the writers: the log of calls looks for that "
-    "after each write, and writes again.",
 )

@@ -1,8 +1,9 @@
-"""A server does one job after the other, each under a lock. TERM gives up the job that runs; the server goes on.
+"""A server does one job after the other, each under a lock. The signal TERM cancels the current job, and the server
+continues with the next one.
 
-The handler raises an exception, as everybody writes it. It can come at any point: also after the lock was won and
-before the `try` that would give it back. The job is given up, the server lives on with a lock it does not know of, and
-everybody else waits. It takes thousands of interruptions to see this once by luck.
+The signal handler raises an exception, which is what most people write. A signal can arrive at any point, so it can
+arrive after the server has taken the lock and before the `try` block that would release it. The server then keeps a
+lock that it does not know of. This takes thousands of runs to happen by chance.
 """
 
 import fcntl
@@ -17,7 +18,7 @@ from ...kit.safety.errors import Interrupted
 from ...kit.safety.signals import Signals
 from ..ours import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Removal, Scenario, Step, Way
-from ._turns import WORK, look, prepare, work
+from ._turns import WORK, intruders, look, prepare, work
 
 __all__ = ["look", "prepare"]
 
@@ -57,42 +58,60 @@ def fixed(worker: str) -> None:
     serve_on(worker)
 
 
+def fixed_at_once(worker: str) -> None:
+    signals = Signals()
+    signals.install()
+    try:
+        with lock_named("lock", signals).exclusively(PATIENT_WAIT_SECONDS):
+            work(worker)
+    except Interrupted:
+        pass
+    serve_on(worker)
+
+
 def serve_on(worker: str) -> None:
-    """A is the server: it does not end before B has had its turn."""
+    """A is the server, so it keeps running until B has had its turn."""
     while worker == "A" and "B" not in Path("log").read_text():
         os.listdir(".")
         time.sleep(0.001)
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Whenever the signal comes: two never hold the lock at the same moment, and every worker has its turn."""
+    """At most one worker holds the lock, and B gets its turn, whenever the signal arrives."""
     yield from history.crowds
+    yield from intruders(history)
     if history.is_over and "B" not in history.now.split():
-        yield "B had no turn."
+        yield "B never got its turn."
 
 
 scenario = Scenario(
-    title="A signal between winning the lock and the `with` block",
-    rule="A signal handler only takes a note; the program acts on it where it is safe.",
+    title="Leaked lock: a signal handler that raises an exception",
+    subtitle="A signal arrives between taking the lock and the `with` block.",
+    rule="In a signal handler, only record the signal. Act on it at a point where that is safe.",
     happened=(
-        "Python 3.14, until it was repaired in July 2026: a handler that raises right after `__enter__` makes `with "
-        "lock:` skip its `__exit__`. Ours, measured with such a handler: the lock stayed held in 524 of 8,007 "
-        "interruptions.",
+        "In Python 3.14, until a fix in July 2026, a handler that raised right after `__enter__` "
+        "made `with lock:` skip its `__exit__`. We measured our own lock with such a handler: it "
+        "stayed locked in 524 of 8,007 interruptions.",
         "https://github.com/python/cpython/issues/148874",
     ),
-    question="TERM comes while A is busy taking its lock, and A goes on serving. Who gives the lock back?",
+    question="TERM arrives while A takes its lock, and A continues as a server. Who releases the lock?",
     shared="the log",
     strikes="~",
     ways={
         "naive": Way(
-            says="a handler that raises, and try/finally around the work",
+            says="raises an exception in the handler, and releases the lock in `finally`",
             shows="A1 A~ A2 B1",
-            because="the exception came before the `try`, so its `finally` never ran.",
+            because="The exception came before the `try` block, so its `finally` never ran.",
         ),
         "fixed": Way(
-            says="our signals and our lock: recorded first, acted on inside the block",
+            says="records the signal, and acts on it inside the `with` block",
             shows="A1 A~ A2 B1",
-            because="the note was read inside the block, and leaving the block gave the lock back.",
+            because="A saw the recorded signal inside the block, and leaving the block released the lock.",
+        ),
+        "fixed-at-once": Way(
+            says="the same without a look inside the block: a signal that ends the wait does not give the lock",
+            shows="B1 A1 A~ B2",
+            because="A gave up its wait, and did not do the work without the lock.",
         ),
     },
     steps=(
@@ -105,14 +124,14 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/signals.py:Signals._record",
-            says="a handler that raises",
+            says="raise an exception in the handler",
             pattern="self.received = number",
             instead="self.received = number\nraise Interrupted(number)",
             breaks="wait for ever",
         ),
         Removal(
             "kit/safety/lock.py:Lock.exclusively",
-            says="giving the lock back only when all went well",
+            says="release the lock only if the block succeeds",
             pattern="""\
 try:
     ...
@@ -131,5 +150,4 @@ else:
         ),
     ),
     symbol="sampletool.kit.safety.signals:Signals._record",
-    still_broken_by="a library that installs a handler of its own which raises.",
 )

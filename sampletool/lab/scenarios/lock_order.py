@@ -1,7 +1,8 @@
-"""Two transfers at once, one from left to right, one from right to left.
+"""Two transfers run at once, one from the left account to the right account, one from right to left.
 
-Each locks where it takes, then where it gives. Each has one lock and waits for the other's, for ever. Neither does
-anything wrong by itself, and it takes bad luck to see it: mostly the first one is done before the second one begins.
+Each transfer locks the account that it takes from, then the account that it gives to. Each now holds one lock and waits
+for the other one, permanently. Each transfer is correct by itself. By chance this rarely happens, because the first
+transfer is usually finished before the second one starts.
 """
 
 from collections.abc import Iterator
@@ -28,33 +29,36 @@ def fixed(worker: str) -> None:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Both transfers are done, and never at the same moment."""
+    """Both transfers finish, and never run at the same moment."""
     yield from history.crowds
     for letter in history.letters:
         if history.is_over and letter not in history.now.split():
-            yield f"{letter}'s transfer was not done."
+            yield f"the transfer of {letter} did not finish."
 
 
 scenario = Scenario(
-    title="Two locks, taken in opposite order",
-    rule="Give your locks one order, and take them only in that order.",
+    title="Deadlock: two locks taken in opposite order",
+    subtitle="Each of two processes waits for the lock that the other one holds.",
+    rule="Define one order for your locks, and always take them in that order.",
     happened=(
-        "The Linux kernel has carried a checker of its own since 2006 which stops at the first pair of locks that is "
-        "ever taken in both orders, because nobody finds these by testing.",
+        "Since 2006, the Linux kernel has a checker that reports the first pair of locks taken "
+        "in both orders. Tests alone rarely find such a pair.",
         "https://docs.kernel.org/locking/lockdep-design.html",
     ),
-    question="A has left and wants right, B has right and wants left. Who goes on?",
+    question=(
+        "A has the left lock and wants the right one. B has the right lock and wants the left one. Who continues?"
+    ),
     shared="the log",
     private=("here", "there"),
     ways={
         "naive": Way(
-            says="first the lock of where it takes, then the lock of where it gives",
-            because="each has what the other one waits for.",
+            says="locks the account that it takes from, then the other one",
+            because="Each of them holds the lock that the other one waits for.",
         ),
         "fixed": Way(
-            says="both take the locks by name: left, then right",
+            says="takes both locks in alphabetical order",
             shows="A1 B1 A2 A3",
-            because="only the holder of the first lock may ask for the second.",
+            because="Only the process that holds the first lock asks for the second one.",
         ),
     },
     steps=(
@@ -65,13 +69,12 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "lab/scenarios/lock_order.py:fixed",
-            says="each in an order of its own",
+            says="let each worker take the locks in an order of its own",
             pattern="here, there = sorted(SIDES)",
             instead='here, there = sorted(SIDES, reverse=worker == "B")',
             breaks="wait for ever",
         ),
     ),
     symbol="sampletool.lab.scenarios.lock_order:fixed",
-    no_verb="No command of this tool takes two locks: the right way is code of this page, over its lock.",
-    still_broken_by="a lock that is taken inside: by a library, a callback, a database.",
+    no_verb=("No command of this tool takes two locks. The fix on this page is an example that uses the tool's lock."),
 )

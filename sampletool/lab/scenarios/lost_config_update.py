@@ -1,7 +1,7 @@
-"""Two people, or two agents, run `config set` at the same moment, each for a key of its own.
+"""Two people, or two agents, run `config set` at the same moment. Each of them sets a key of its own.
 
-Both are answered that it worked. Only one of the keys is in the file: the one that wrote last wrote back what it had
-read before the other one wrote. Nothing failed, nothing was logged, and it works whenever one looks closely.
+Both commands report success, but only one key is in the file. The process that wrote last wrote back the text that it
+had read before the other process wrote. Neither process sees an error.
 """
 
 import fcntl
@@ -42,7 +42,7 @@ def wrong_two_locks(worker: str) -> None:
 
 
 def fixed_link(worker: str) -> None:
-    """B moves the file to another place, where the link then leads, under the lock of the place where it was."""
+    """Let B point the link at a new file while A waits for the lock."""
     if worker == "B":
         with editing_toml(FILE) as file:
             Path("second.toml").write_text(f"{file.text}B = 1\n")
@@ -51,6 +51,14 @@ def fixed_link(worker: str) -> None:
     else:
         sys.argv[1:] = ["config", "set", worker, "1"]
         runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
+
+
+def fixed_two_names(worker: str) -> None:
+    """B uses the file's own name, and A the link."""
+    name = Path("first.toml") if worker == "B" else FILE
+    with editing_toml(name) as file:
+        file.text += f"{worker} = 1\n"
+        file.write()
 
 
 def prepare(directory: Path) -> None:
@@ -68,16 +76,16 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """From the moment when a caller is answered that its key is saved, the key is in tool.toml, as is all else."""
+    """When a process has reported success, its key is in tool.toml. No other key is lost."""
     keys_now = history.now.split()
     for letter in history.served:
         if letter not in keys_now:
-            yield f"{letter} was answered that its key is saved, and {FILE} does not have it."
+            yield f"{letter} reported success, but its key is not in {FILE}."
     if "jobs" not in keys_now and history.is_over:
-        yield f"a key that nobody has touched is not in {FILE} any more."
+        yield f"the key jobs is no longer in {FILE}."
     for letter in history.letters:
         if history.is_over and letter not in history.served:
-            yield f"{letter} could not save its key."
+            yield f"{letter} failed to save its key."
 
 
 LOCKED = (
@@ -87,46 +95,55 @@ LOCKED = (
 )
 
 scenario = Scenario(
-    title="Two `config set` at once, and one of them never happened",
-    rule="An atomic write is not an atomic update: hold one lock from before the read until after the write.",
+    title="Lost update in a config file",
+    subtitle="Two commands save a setting, and one setting disappears.",
+    rule="An atomic write is not an atomic update. Hold one lock from before the read until after the write.",
     happened=(
-        "The SpacetimeDB tool read all of its settings, changed one and wrote all of them back: two runs lost changes.",
+        "Concurrent runs of the SpacetimeDB command-line tool read its config file and wrote it "
+        "back at the same time. Settings were lost.",
         "https://github.com/clockworklabs/SpacetimeDB/pull/1196",
     ),
-    question="A adds the key A, B adds the key B. Both succeed. Which keys can be in the file afterwards?",
+    question="A adds the key A, and B adds the key B. Both succeed. Which keys can be in the file afterwards?",
     shared="tool.toml",
     private=("text",),
     ways={
         "naive": Way(
-            says="read the file, add the key, write it back",
-            because="B wrote back what it had read before A wrote.",
+            says="reads the file, adds the key, writes the file",
+            because="B wrote back the text that it had read before A wrote.",
         ),
         "wrong-rename": Way(
-            says="the same, but written beside and renamed over",
-            because="the rename makes the write atomic, so nobody reads half a file; what B wrote was still too old.",
+            says="writes a temporary file and renames it",
+            because="The rename makes the write atomic, but the text that B wrote was out of date.",
         ),
         "wrong-two-locks": Way(
-            says="a lock around the read, and again around the write",
+            says="locks the read and the write separately",
             steps=(
                 Step("lock, read", "fcntl.flock", "lock", kind="lock", after=("start",), holds=True),
                 Step("unlock", "fcntl.flock", "lock", kind="unlock", after=("lock, read",), frees=True),
                 Step("lock, write", "fcntl.flock", "lock", kind="lock", after=("unlock",), holds=True),
             ),
             shows="A1 A2 B1 B2 A3 B3",
-            because="between its two locks A's copy of the file grew old.",
+            because="B read under one lock and wrote under another one. In between, A wrote.",
         ),
         "fixed": Way(
-            says="tool config set: one lock from before the read until after the write",
+            says="runs `tool config set`, which holds one lock from the read to the write",
             program=("config", "set", "{worker}", "1"),
             steps=LOCKED,
             shows="A1 B1 A2 A3",
-            because="B had to wait, and read the file only when A's key was in it.",
+            because="B waited, and read the file only after A's key was in it.",
         ),
         "fixed-link": Way(
-            says="the same, where tool.toml is a link that B points to another file: followed again under the lock",
+            says="does the same, while B changes the symbolic link",
             steps=LOCKED,
             shows="B1 A1 B2 B3",
-            because="A waited for the lock of a file that was no longer tool.toml, saw that, and took the right one.",
+            because="A got the lock of the old file, resolved the link again, and took the lock of the new file.",
+            prepare=prepare_a_link,
+        ),
+        "fixed-two-names": Way(
+            says="the same, where B does not use the link, but the name of the file that it leads to",
+            steps=LOCKED,
+            shows="A1 B1 A2 A3",
+            because="both names lead to one file, and its lock is named after the file, not after the link.",
             prepare=prepare_a_link,
         ),
     },
@@ -138,7 +155,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/toml_file.py:editing_toml",
-            says="reading before the lock instead of under it",
+            says="read before taking the lock",
             pattern="""\
 lock = make_lock(lock_path_of(resolved), resolved.name)
 with lock.exclusively(timeout_seconds) as hold:
@@ -154,17 +171,16 @@ with lock.exclusively(timeout_seconds) as hold:
     yield TomlEdit(before, hold)
     return
 """,
-            breaks="was answered that its key is saved",
+            breaks="reported success, but its key is not in",
         ),
         Removal(
             "kit/safety/toml_file.py:editing_toml",
-            says="not looking at the link again under the lock",
+            says="do not resolve the link again under the lock",
             pattern="if resolve(path) != resolved:\n    continue",
             instead="pass",
-            breaks="was answered that its key is saved",
+            breaks="reported success, but its key is not in",
         ),
-        without_lock("was answered that its key is saved"),
+        without_lock("reported success, but its key is not in"),
     ),
     symbol="sampletool.kit.safety.toml_file:editing_toml",
-    still_broken_by="an editor that saves the file takes no lock; a network file system may not carry flock.",
 )

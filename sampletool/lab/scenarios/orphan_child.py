@@ -1,7 +1,8 @@
-"""A build runs a compiler and is killed. The compiler is not: it goes on writing, and nobody waits for it any more.
+"""A build starts a compiler. The build is killed, but the compiler is not, so it keeps writing.
 
-The lock was the build's, so it is free, and the next build begins. It is done and says so; then the compiler of the
-dead one writes its old output over the new. C stands for that compiler: its step is what A's child does.
+The build held the lock, so the lock is now free, and the next build starts. It finishes and reports success. Then the
+old compiler writes its output over the new one. In the pictures, C stands for that compiler: each step of C is a step
+that the child of A takes.
 """
 
 import os
@@ -110,14 +111,14 @@ def look(directory: Path) -> Seen:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Once a build is answered that it is done, the output is its own; and none begins beside a living compiler."""
+    """When a build has reported success, the output is its own. No build starts while an old compiler runs."""
     yield from history.crowds
     for number, moment in enumerate(history.moments):
         is_orphan = moment.worker == "C" and any(each.is_struck for each in history.moments[:number])
         if is_orphan and moment.before.output == "B" != moment.after.output:
-            yield "B was answered that its build is done; then the compiler of A, which is dead, wrote over its output."
+            yield "B reported success, but the compiler of A, which was killed, then overwrote its output."
     if history.now.is_beside:
-        yield "B built while A's compiler was still at work."
+        yield "B built while A's compiler was still running."
 
 
 LOCK = Step("lock", "fcntl.flock", "lock", kind="lock", holds=True)
@@ -125,40 +126,45 @@ COMPILE = Step("(A's child) compile", "os.listdir", "here", after=("start",))
 WAIT = Step("wait for it", "os.listdir", "here", waits=True, holds=True, after=("lock", "wait for it"))
 
 scenario = Scenario(
-    title="The parent is dead, the child still writes",
-    rule="A child inherits the lock, and only the parent publishes.",
+    # Its workers start children, which are not stepped.
+    steps_every_call=False,
+    title="Orphan process: the child of a dead parent still writes",
+    subtitle="The compiler of a killed build overwrites the output of the next build.",
+    rule="Let child processes inherit the lock, and let only the parent publish the result.",
     happened=(
-        "In a review of an installer with a lock: killed while npm runs, its lock counts as stale at once, although "
-        "npm goes on changing the directory; the next run then works beside it.",
+        "A review found this in an installer. If it was killed while npm ran, its lock counted "
+        "as stale at once. But npm was still changing the directory, and the next run worked "
+        "there at the same time.",
         "https://github.com/AltimateAI/altimate-code/pull/1201",
     ),
-    question="A is killed while its compiler runs; B builds and is done; the compiler finishes. Whose output is it?",
+    question=(
+        "A is killed while its compiler runs. B builds and finishes. Then the compiler finishes. Whose output remains?"
+    ),
     shared="output",
     workers=3,
     strikes="!",
     ways={
         "naive": Way(
-            says="lock, run the compiler, which writes the output",
+            says="takes a lock and runs a compiler that writes the output",
             shows="A1 A! B1 C1",
-            breaks="wrote over its output",
-            because="with A its lock was gone, but not its compiler.",
+            breaks="then overwrote its output",
+            because="A's lock was released when A died, but its compiler was still running.",
         ),
         "fixed": Way(
-            says="our children: they keep the lock, write into a scratch place, and only the parent publishes",
+            says=("lets the compiler inherit the lock and write to a scratch file, which only the parent publishes"),
             shows="A1 A! B1 C1",
-            because="the compiler kept the lock until it was gone, and what it wrote was never published.",
+            because="The compiler kept the lock until it exited, and its output was never published.",
         ),
     },
     steps=(LOCK, WAIT, COMPILE),
     mechanisms=(
         Removal(
             "kit/safety/children.py:Children.start",
-            says="not handing the lock on to the children",
+            says="do not pass the lock on to child processes",
             pattern="self._lock_descriptors",
             instead="()",
-            breaks="B built while A's compiler was still at work",
+            breaks="B built while A's compiler was still running",
         ),
     ),
     symbol="sampletool.kit.safety.children:Children.start",
-    still_broken_by="a child that closes all its descriptors and writes to the output itself, by a path of its own.",
 )

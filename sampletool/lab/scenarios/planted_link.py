@@ -1,8 +1,8 @@
-"""A program writes its report into a directory that others may write to as well. First it looks whether that is safe.
+"""A program writes a report into a directory that other users may write to as well. First it checks that this is safe.
 
-Between the look and the write another user puts a link in the report's place. The program follows it, and writes over a
-file that it may write and the other one may not. What was checked is not what is used: time of check, time of use
-(TOCTOU). Looking once more, or looking later, only moves the gap.
+Between the check and the write, another user puts a symbolic link in the place of the report. The program follows the
+link and overwrites a file that the other user may not write. This is a TOCTOU race: the time of the check is not the
+time of the use. A second check, or a later one, only moves the gap.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ...kit.safety.atomic_file import replace
+from ...kit.safety.atomic_file import _temporary_path, replace
 from ..scenario import History, Removal, Scenario, Step, Way
 
 REPORT, MINE = Path("report"), Path("mine")
@@ -30,6 +30,9 @@ def wrong_look_when_open(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
+    if worker == "B":
+        # A name that an attacker can work out is the same in every process.
+        os.symlink(MINE, _temporary_path(REPORT))
     if not has_planted(worker):
         replace(REPORT, b"A's report")
 
@@ -40,7 +43,7 @@ def is_link(path: Path) -> bool:
 
 
 def has_planted(worker: str) -> bool:
-    """B plants a link, and takes it away again."""
+    """Let B plant a link and remove it again."""
     if worker == "B":
         with suppress(FileExistsError):
             REPORT.symlink_to(MINE)
@@ -58,31 +61,33 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """A writes its report and nothing else: the file that B has no right to change stays as it is."""
+    """The file `mine`, which B may not change, never changes."""
     if history.now != "precious":
-        yield f"A wrote over the file {MINE}, which B has no right to change."
+        yield f"A overwrote the file {MINE}, which B may not change."
 
 
 PLANT = (Step("plant a link", "os.symlink", "report"), Step("take it away", "os.remove", "report"))
 
 scenario = Scenario(
-    title="What was checked is not what is used",
-    rule="Do not check a path and then use it: open what nobody else can name, and publish it by a rename.",
+    title="TOCTOU: a symbolic link planted after the check",
+    subtitle="A program checks a path, and somebody changes the path before the program uses it.",
+    rule=("Do not check a path and then use it. Write a new file under a name that nobody can guess, then rename it."),
     happened=(
-        "filelock, which virtualenv and many others use: between its look and its `open`, which emptied the file, a "
-        "link could be planted, and the file that it led to was emptied (CVE-2025-68146).",
+        "filelock, which virtualenv and many other tools use, checked a path and then opened it, "
+        "which emptied the file. In between, a link could be planted, so that the target of the "
+        "link was emptied (CVE-2025-68146).",
         "https://github.com/tox-dev/filelock/pull/461",
     ),
-    question="A looks: no link. Then it writes. Which file does it write to?",
+    question="A checks the path and finds no link. Then A writes. Which file does A write to?",
     shared="mine",
     ways={
         "naive": Way(
-            says="if it is no link, open it and write",
+            says="checks that the path is not a link, then opens it and writes",
             shows="A1 B1 A2",
-            because="B planted the link when A had looked.",
+            because="B planted the link after A's check.",
         ),
         "wrong-look-when-open": Way(
-            says="open it, look whether it is a link, then write",
+            says="opens the path, checks that it is not a link, then writes",
             steps=(
                 Step("open", "open", "report", kind="write"),
                 Step("look: no link", "stepping.verb"),
@@ -90,12 +95,12 @@ scenario = Scenario(
                 *PLANT,
             ),
             shows="B1 A1 B2 A2 A3",
-            because="A had opened the link's file already, and B took the link away before A looked.",
+            because=("A had already opened the target of the link when B removed the link, so A's check found none."),
         ),
         "fixed": Way(
-            says="write beside, under a name that nobody can guess and that must not be there; rename",
+            says="writes a new file under a random name, then renames it",
             shows="A1 B1 A2",
-            because="the rename took the link's place and never followed it.",
+            because="The rename replaced the link. It never followed it.",
         ),
     },
     steps=(
@@ -108,14 +113,13 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/atomic_file.py:replace",
-            says="writing through the name instead of renaming",
+            says="write through the path instead of renaming",
             pattern="_write_and_publish(path, content, new_mode, _publish_by_rename)",
             instead="""\
 _write_and_publish(path, content, new_mode, lambda new, old: [old.write_bytes(content), new.unlink()])
 """,
-            breaks="A wrote over the file mine",
+            breaks="A overwrote the file mine",
         ),
     ),
     symbol="sampletool.kit.safety.atomic_file:_write_and_publish",
-    still_broken_by="a directory above it that another user can replace; `O_NOFOLLOW` looks at the last name only.",
 )

@@ -1,8 +1,8 @@
-"""`server.pid` holds the number of a process. A script reads it and stops the server. But the server has died since.
+"""A file contains the pid of a server. A script reads the pid and stops the server. But the server is already dead.
 
-The system has given its number to another process: in time on a busy machine, after seconds in a container, where
-numbers begin at 1 again. The script stops a stranger. "Is there a process of that number?" is answered with yes, and
-its name may be the same as well. Here the file is given the stranger's number, instead of waiting for its turn.
+The system has given its pid to another process. On a busy machine this takes some time. In a container it takes
+seconds, because pids start at 1 again. So the script stops an unrelated process. A check that the pid exists succeeds,
+and the unrelated process may even have the same name. To keep the run short, the lab writes the pid of B into the file.
 """
 
 import os
@@ -44,7 +44,7 @@ def fixed(worker: str) -> None:
 
 
 def stop(pid: int, process: int | None = None) -> None:
-    """Through the descriptor of the process, where there is one: its number may be reused even now."""
+    """Send TERM, through the pidfd if there is one. The pid could be reused even now."""
     sys.audit("stepping.verb", "stop")
     with suppress(ProcessLookupError):
         if process is None:
@@ -62,13 +62,18 @@ def name_of(pid: int) -> str:
 
 
 def is_the_stranger(worker: str) -> bool:
-    """B gets the number, and works."""
+    """Let B take over the pid, and work."""
     if worker == "B":
         log = os.open("log", os.O_APPEND | os.O_WRONLY)
         signal.signal(signal.SIGTERM, lambda *_: [os.write(log, b"stopped")])
-        FILE.write_text(f"{os.getpid()} {start_of_the_dead()}")
+        # Without emptying the file before: whoever reads it finds the old number or the new one.
+        os.write(os.open(FILE, os.O_WRONLY), record_of(os.getpid()).encode())
         os.listdir(".")
     return worker == "B"
+
+
+def record_of(pid: int) -> str:
+    return f"{pid} {start_of_the_dead()}".ljust(80)
 
 
 def start_of_the_dead() -> str:
@@ -78,7 +83,7 @@ def start_of_the_dead() -> str:
 
 def prepare(directory: Path) -> None:
     (directory / "log").touch()
-    (directory / FILE).write_text(f"{NOBODY} {start_of_the_dead()}")
+    (directory / FILE).write_text(record_of(NOBODY))
 
 
 def look(directory: Path) -> str:
@@ -86,56 +91,61 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Nothing is stopped but the process that wrote its number into the file, and that one is dead."""
+    """B is never stopped: the process that wrote the pid file is another one, and it is dead."""
     if history.now != "at work":
-        yield "B was stopped, which has nothing to do with the server."
+        yield "B was stopped, but B is not the server."
 
 
 scenario = Scenario(
-    title="The number of a dead process is given to another one",
-    rule="A pid is a number that is reused: a process is its pid and its start, and is signalled by a descriptor.",
+    title="PID reuse: the wrong process is killed",
+    subtitle="The pid in a pid file belongs to another process now.",
+    rule="Identify a process by its pid and its start time, and send signals through a pidfd.",
     happened=(
-        "Wazuh: after an unclean stop its start-up killed the number that a stale file named, which was one of its own "
-        "new processes; the container came up with nothing running in it.",
+        "After an unclean stop, the start script of Wazuh killed the pid that it found in a "
+        "stale file. The pid belonged to one of its own new processes. The container then ran "
+        "without any service.",
         "https://github.com/wazuh/wazuh/issues/38695",
     ),
-    question="The server is dead, and B has been given its number. A reads the number and stops it. Who dies?",
+    question=(
+        "The server is dead, and B has its pid now. A reads the pid file and stops that process. "
+        "Which process is stopped?"
+    ),
     shared="B",
     ways={
         "naive": Way(
-            says="read the number, kill it",
+            says="reads the pid and sends a signal to it",
             shows="B1 A1 A2",
-            because="the number was the server's when it was written, and is B's now.",
+            because="The pid was the server's when it was written, and is B's now.",
         ),
         "wrong-same-name": Way(
-            says="only if the process has the name that the server has",
+            says="sends the signal only if the process has the same name",
             shows="B1 A1 A2",
-            because="both are python, and every copy of the program has the name of the program.",
+            because="Both processes are called python.",
         ),
         "fixed": Way(
-            says="only if it began when the server began, through a descriptor of that very process",
+            says="sends the signal only if the start time is the same, and sends it through a pidfd",
             shows="B1 A1",
-            because="B has the server's number and not its start: boot and clock tick.",
+            because="B has the pid of the server, but another start time.",
         ),
     },
     steps=(
-        Step("read the number", "open", "server.pid", kind="read", after=("start",)),
+        Step("read the pid", "open", "server.pid", kind="read", after=("start",)),
         Step("stop it", "stepping.verb"),
-        Step("(B gets the number)", "open", "server.pid", kind="write"),
+        Step("(B gets the pid)", "open", "server.pid", kind="write"),
         Step("work", "os.listdir", "here"),
     ),
     mechanisms=(
         Removal(
             "kit/safety/processes.py:start_of",
-            says="a start that is the boot alone",
+            says="use the boot id alone as the start time",
             pattern='f"{boot_id[:_BOOT_ID_CHARACTERS]}:{ticks}"',
             instead='f"{boot_id[:_BOOT_ID_CHARACTERS]}:1"',
             breaks="B was stopped",
         ),
     ),
     symbol="sampletool.kit.safety.processes:start_of",
-    no_verb="No command of this tool stops by a pid file (`tool lock release` asks the kernel who holds the lock): the "
-    "right way is code of this page, over `start_of`, which its lock records use.",
-    still_broken_by="a file from another container or machine, whose numbers mean other processes; no pid file is as "
-    "good as a lock that ends with its process.",
+    no_verb=(
+        "No command of this tool stops a process by its pid file. The fix on this page is an example "
+        "that uses `start_of`, which the tool uses for its lock records."
+    ),
 )

@@ -1,7 +1,7 @@
-"""A certificate and its key lie in two files. They are renewed: each is written beside and renamed, as it should be.
+"""A certificate and its key are in two files. Both are renewed, and each file is replaced with an atomic rename.
 
-A server that starts in this moment reads the new certificate and the old key. Each file is whole, and together they
-are nothing: no client can connect until it is restarted. Two atomic writes are not one atomic write.
+A server that starts at this moment reads the new certificate and the old key. Each file is complete, but they do not
+match. No client can connect until the server restarts. Two atomic writes are not one atomic write.
 """
 
 import json
@@ -72,20 +72,21 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """A reader gets a certificate with its own key, the old ones or the new ones."""
+    """A reader gets a certificate and the key that belongs to it."""
     for letter, read in history.answers.items():
         if read["certificate"] != read["key"]:
-            yield f"{letter} serves the {read['certificate']} certificate with the {read['key']} key."
+            yield f"{letter} uses the {read['certificate']} certificate with the {read['key']} key."
     for letter in history.failed:
-        yield f"{letter} could not read both."
+        yield f"{letter} failed to read both values."
 
 
 scenario = Scenario(
-    title="Two files that belong together, read while they change",
-    rule="What has to fit together has to change together: one file, or one directory, published by one rename.",
+    title="Inconsistent read: two files that belong together",
+    subtitle="A server reads the new certificate and the old key.",
+    rule=("Data that must match must change together: put it into one file, or publish one directory with one rename."),
     happened=(
-        "Harper, a database server: when both were renewed, a process could load the new certificate before the new "
-        "key; then every handshake failed until the certificates changed again.",
+        "When both files were renewed, the database server Harper could load the new certificate "
+        "before the new key. All handshakes then failed until the certificates changed again.",
         "https://github.com/HarperFast/harper/pull/1409",
     ),
     question="Both files are replaced atomically, one after the other. What can B read?",
@@ -93,19 +94,19 @@ scenario = Scenario(
     private=("certificate", "key"),
     ways={
         "naive": Way(
-            says="replace the certificate, replace the key; read the certificate, read the key",
+            says="replaces the certificate, then the key; the reader reads one after the other",
             shows="A1 B1 B2",
-            because="B came when one of the two was replaced.",
+            because="B read both files after A had replaced only one of them.",
         ),
         "wrong-look-again": Way(
-            says="the reader looks again whether the certificate is still the one that it has read",
+            says="reads the certificate a second time, to see whether it has changed",
             shows="A1 B1 B2 B3",
-            because="it is: the certificate changed before B began, the key has not changed yet.",
+            because="The certificate had changed before B started. The key had not changed yet.",
         ),
         "fixed": Way(
-            says="both in one file: tool config set certificate=... key=..., one change and one rename",
+            says="stores both in one file, and replaces it with one rename",
             shows="A1 B1 A2",
-            because="there is one name, and behind it are the old two or the new two.",
+            because="There is one name. It leads to both old values or to both new values.",
         ),
     },
     steps=(
@@ -120,16 +121,14 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/toml_file.py:TomlEdit.write",
-            says="writing into the file, line by line, instead of replacing it",
+            says="write into the file line by line instead of replacing it",
             pattern="replace(before.path, content)",
             instead="""\
 for end in [at for at, byte in enumerate(content, 1) if byte == 10]:
     before.path.write_bytes(content[:end])
 """,
-            breaks="B could not read both",
+            breaks="B failed to read both values",
         ),
     ),
     symbol="sampletool.kit.safety.toml_file:TomlEdit.write",
-    still_broken_by="a reader that opens the file twice, and files that a program wants under two names: then a "
-    "directory for each generation, and one link to the current one that is replaced by a rename.",
 )

@@ -1,8 +1,8 @@
-"""A program makes sure that it is alone by creating a file, and removes it when it is done. Then it is killed.
+"""A program creates a lock file so that only one instance runs, and deletes the file at the end. Then it is killed.
 
-The file stays. Every later caller waits for a process that is long dead, until a person finds the file and
-removes it by hand. So people teach the program to look whether the owner is still alive, and to remove what the dead
-left: now two of them look at the same moment, and the second one removes the lock that the first has just taken.
+The lock file stays. All later runs wait for a process that no longer exists, until a person deletes the file. The usual
+answer is to check whether the owner is alive, and to delete the file if it is dead. Now two processes check at the same
+moment, and the second one deletes the lock that the first one has just created.
 """
 
 import os
@@ -69,33 +69,36 @@ def leave_a_dead_owner(directory: Path) -> None:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Two never hold the lock at the same moment, and every worker that lives has its turn."""
+    """At most one worker holds the lock at any moment, and every worker that is alive gets its turn."""
     yield from history.crowds
     for letter in history.statuses:
         if letter not in history.now.split():
-            yield f"{letter} had no turn."
+            yield f"{letter} never got its turn."
 
 
 scenario = Scenario(
-    title="A killed program leaves its lock behind",
-    rule="Let the kernel hold the lock: it knows who is dead, and you do not.",
+    title="Stale lock file: a killed program leaves its lock behind",
+    subtitle="The next run waits for a process that no longer exists.",
+    rule="Let the kernel hold the lock. It knows which process is dead, and you do not.",
     happened=(
-        "tgcli: after kill -9 its lock file stayed, and every later command was refused. What was asked"
-        " for, and done, is to look whether the owner is alive, and to remove the file if not.",
+        "After kill -9, the lock file of tgcli stayed, and every later command was rejected. The "
+        "project then checked whether the owner was alive, and deleted the file if it was not.",
         "https://github.com/kfastov/tgcli/issues/21",
     ),
-    question="A is killed with -9 while it has the lock. What happens to B?",
+    question="A is killed with kill -9 while it holds the lock. What happens to B?",
     shared="the log",
     strikes="!",
+    # With two, nobody would come while the second one holds a lock file that the first has removed.
+    every_step_workers=3,
     ways={
         "naive": Way(
-            says="a file that must not be there yet, removed at the end",
+            says="creates a file that must not exist yet, and deletes it at the end",
             steps=(Step("lock", "open", "lock", kind="create", waits=True, holds=True), WORK),
             shows="A1 B1 A!",
-            because="nobody is left who would remove A's file.",
+            because="A was killed, so no process deletes A's file.",
         ),
         "wrong-reclaim": Way(
-            says="look whether the owner is alive, and remove what a dead one left",
+            says="checks whether the owner is alive, and deletes the file of a dead owner",
             steps=(
                 Step("look", "open", "lock", kind="read", waits=True),
                 Step("remove", "os.remove", "lock"),
@@ -103,15 +106,15 @@ scenario = Scenario(
                 WORK,
             ),
             shows="A1 B1 A2 A3 B2 B3",
-            because="both saw the dead owner; B removed the lock that A had taken meanwhile.",
+            because="Both saw the dead owner. B then deleted the lock file that A had created in the meantime.",
             prepare=leave_a_dead_owner,
             strikes="",
         ),
         "fixed": Way(
-            says="our lock: the kernel's, which ends with the process",
+            says="takes the tool's own lock, which the kernel releases when the process exits",
             steps=(Step("lock", "fcntl.flock", "lock", kind="lock", holds=True), WORK),
             shows="A1 B1 A!",
-            because="the kernel took the lock back in the moment in which A died, and gave it to B.",
+            because="When A died, the kernel released the lock, and B got it.",
         ),
     },
     mechanisms=(
@@ -119,5 +122,4 @@ scenario = Scenario(
         with_shared_lock("held the lock at the same moment"),
     ),
     symbol="sampletool.kit.safety.lock:Lock.exclusively",
-    still_broken_by="a user who deletes the lock file by hand, and file systems that do not carry flock.",
 )

@@ -1,8 +1,8 @@
-"""A program saves its settings, and is killed, or the power fails, while it does so.
+"""A program saves its settings. While it writes, somebody kills it, or the power fails.
 
-What it finds when it starts again is neither the old file nor the new one: it is empty, or ends in the middle. Writing
-beside and renaming is what everybody then does, and it helps against the kill. It does not help against the power cut:
-the new name may reach the disk before the new content does, and what is found then is a file of no bytes at all.
+When the program starts again, its settings file is empty or ends in the middle. The usual answer is to write a
+temporary file and rename it. That is enough after a kill. It is not enough after a power cut, because the new name may
+reach the disk before the new content does. Then the file is empty.
 """
 
 import os
@@ -39,23 +39,29 @@ def look(directory: Path) -> str:
 
 
 def seen(text: str) -> str:
-    return " ".join(text.replace(" ", "").split()[1:]) or "(empty)"
+    return " ".join(text.replace(" ", "").split()) or "(empty)"
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Whenever it ends: tool.toml is the whole old file or the whole new one, and the new one once A was answered."""
+    """At the end, tool.toml is the whole old file or the whole new file. If A reported success, it is the new file."""
     if history.is_over and history.now not in (seen(OLD), seen(NEW)):
-        yield f"{FILE} is {'half a file' if '=' in history.now else 'empty'}: neither the old one nor the new one."
+        state = "empty" if history.now == "(empty)" else "half written"
+        yield f"{FILE} is {state}: it is neither the old file nor the new one."
     if history.is_over and history.served and history.now == seen(OLD):
-        yield f"A was answered that it is saved, and {FILE} is the old one."
+        yield f"A reported success, but {FILE} is the old file."
 
 
 scenario = Scenario(
-    title="Killed half-way through a write",
-    rule="Write beside, flush, rename, flush the directory: a reader then sees the old file or the new one.",
+    title="Torn write: a file that is empty or half written",
+    subtitle="A program is killed, or the power fails, while it saves a file.",
+    rule=(
+        "Write a temporary file, flush it, rename it, flush the directory. Readers then see the old "
+        "file or the new one."
+    ),
     happened=(
-        "Zed, a data lake: the power failed right after its first file was written; the file then had no bytes, and the"
-        " server would not start on that lake again. About every second try.",
+        "The power failed right after Zed, a data lake, had written its first file. The file was "
+        "then empty, and the server could not open the lake any more. This happened about every "
+        "second time.",
         "https://github.com/brimdata/super/issues/4080",
     ),
     question="A is killed, or the power fails, between two of its steps. What can be in the file?",
@@ -64,21 +70,24 @@ scenario = Scenario(
     strikes="!*",
     ways={
         "naive": Way(
-            says="open the file, which empties it, and write it line by line",
+            says="empties the file, then writes it line by line",
             shows="A1 A2 A3 A!",
-            because="the old content is gone from the first step on, and the new one is there only after the last.",
+            because="The first step deletes the old content, and the last step completes the new content.",
         ),
         "wrong-rename": Way(
-            says="write beside and rename, without flushing",
+            says="writes a temporary file and renames it, without flushing",
             shows="A1 A2 A3 A*",
             breaks="tool.toml is empty",
-            because="a name and what it names reach the disk each in its own time; only fsync puts them in order.",
+            because="The new name reached the disk before the new content. Only fsync guarantees the order.",
         ),
         "fixed": Way(
-            says="tool config set: write beside, flush, rename, flush the directory",
+            says="runs `tool config set`, which writes, flushes, renames, and flushes the directory",
             program=("config", "set", "name=new", "level=2"),
             shows="A1 A2 A3 A4 A5 A*",
-            because="the content was on the disk before the name was, and the name before it said so.",
+            because=(
+                "The content was on the disk before the rename, and the rename was on the disk "
+                "before A reported success."
+            ),
         ),
     },
     steps=(
@@ -93,14 +102,14 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/atomic_file.py:_write_and_publish",
-            says="no flush before the rename",
+            says="do not flush the file before the rename",
             pattern="flush(descriptor)",
             instead="pass",
             breaks="tool.toml is empty",
         ),
         Removal(
             "kit/safety/atomic_file.py:_write_and_publish",
-            says="the flush after the rename",
+            says="flush the file after the rename",
             pattern="""\
 try:
     ...
@@ -121,13 +130,11 @@ finally:
         ),
         Removal(
             "kit/safety/atomic_file.py:_flush_parent",
-            says="no flush of the directory",
+            says="do not flush the directory",
             pattern="flush_directory(target.parent)",
             instead="pass",
-            breaks="A was answered that it is saved, and tool.toml is the old one",
+            breaks="A reported success, but tool.toml is the old file",
         ),
     ),
     symbol="sampletool.kit.safety.atomic_file:replace",
-    still_broken_by="a disk that says it has flushed and has not; what is tried here is a model of the file system, "
-    "which may lose or keep anything that was not flushed.",
 )

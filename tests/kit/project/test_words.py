@@ -9,7 +9,6 @@ from tests.kit.project.words import Text, all_texts
 
 _NOT_REWRITTEN = frozenset(
     {
-        "docs/lab",
         "sampletool/lab",
     }
 )

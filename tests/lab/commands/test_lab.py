@@ -1,31 +1,47 @@
-"""tool lab list, run and prove"""
+"""tool lab list, run, check and prove"""
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.testing.tool import Tool
-from sampletool.lab.commands.lab.prove import Proof, Way
+from sampletool.lab.commands.lab.check import Check, Explored, Variant
+from sampletool.lab.levels import names_by_level, names_in_order
 from sampletool.lab.scenario import find, names
 
 
 def test_the_list_names_every_scenario_with_its_rule(tool: Tool) -> None:
     listed = tool("lab", "list").data["scenarios"]
 
-    assert [scenario["name"] for scenario in listed] == names()
+    assert [scenario["name"] for scenario in listed] == names_in_order()
+    assert sorted(names_in_order()) == names()
+    assert listed[0]["level"] == "start here"
     assert all(scenario["rule"].endswith(".") for scenario in listed)
+
+
+def test_the_pages_of_the_list_follow_one_another(tool: Tool) -> None:
+    first = tool("lab", "list", "--limit", "3")
+    cursor = first.response["meta"]["next_cursor"]
+    second = tool("lab", "list", "--after", cursor)
+
+    listed = [*first.data["scenarios"], *second.data["scenarios"]]
+    assert [scenario["name"] for scenario in listed] == names_in_order()
+    assert tool("lab", "list", "--after", "lab.list:x").code == "VALIDATION_ERROR"
 
 
 def test_at_a_terminal_the_list_is_a_table_that_is_not_cut_at_80_columns(tool: Tool) -> None:
     lines = tool("lab", "list", "--format", "text", COLUMNS="80").text.splitlines()
 
-    column = lines[0].index("WHAT GOES WRONG")
-    rows = lines[1 : len(names()) + 1]
-    assert [row[:column].strip() for row in rows] == names()
-    assert all(row[column - 2 : column] == "  " and row[column] != " " for row in rows)
+    column = lines[0].index("RACE")
+    levels = [f"{level}:" for level in names_by_level()]
+    rows = lines[1 : len(names()) + len(levels) + 1]
+    shown_names = [row[:column].strip() for row in rows if row not in levels]
+    assert shown_names == names_in_order()
+    assert [row for row in rows if row in levels] == levels
     assert max(map(len, lines)) <= 80
     assert not any("…" in line for line in lines)
 
@@ -52,8 +68,8 @@ def test_a_run_shows_what_went_wrong_and_what_the_fix_is(tool: Tool) -> None:
 
     assert "4              write   jobs B   <== broken" in said
     assert "BROKEN  schedule A1 B1 A2 B2" in said
-    assert "B wrote back what it had read before A wrote" in " ".join(said.split())
-    assert "one lock from before the read until after the write" in said
+    assert "B wrote back the text that it had read before A wrote" in " ".join(said.split())
+    assert "one lock from the read to the write" in " ".join(said.split())
     assert "HOLDS  schedule A1 B1 A2 A3 B2 B3" in said
 
 
@@ -70,8 +86,8 @@ def test_an_answer_carries_the_events_and_is_the_same_every_time(tool: Tool) -> 
 def test_without_a_name_a_few_are_shown_in_short_and_fit_the_terminal(tool: Tool) -> None:
     said = tool("lab", "run", "--format", "text", COLUMNS="60").text
 
-    assert "BROKEN  naive: read the file, add the key" in said
-    assert "HOLDS  fixed: tool config set" in said
+    assert "BROKEN  naive: reads the file, adds the key" in said
+    assert "HOLDS  fixed: runs `tool config set`" in said
     assert "Rule: An atomic write is not an atomic update" in said
     assert f"{len(names())}, in two minutes" in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 60
@@ -98,29 +114,64 @@ def test_three_take_part_if_asked_to(tool: Tool) -> None:
     assert run["verdict"] == "holds"
 
 
-def test_a_proof_counts_the_schedules_and_the_bad_ones(tool: Tool) -> None:
-    proof = tool("lab", "prove", "reused-pid").data
+def test_a_check_counts_the_schedules_and_the_broken_ones(tool: Tool) -> None:
+    check = tool("lab", "check", "reused-pid").data
 
-    counts = {way["variant"]: (way["schedules"], way["bad"]) for way in proof["ways"]}
+    counts = {}
+    for each in check["variants"]:
+        counts[each["variant"]] = (each["named_steps"]["schedules"], each["named_steps"]["broken"])
     assert counts == {"fixed": (3, 0), "naive": (6, 1), "wrong-same-name": (4, 1)}
-    assert proof["is_proved"]
+    assert check["is_as_expected"]
+
+
+def test_a_check_states_its_bound_and_calls_nothing_proved(tool: Tool) -> None:
+    check = tool("lab", "check", "reused-pid")
+    text = tool("lab", "check", "reused-pid", "--format", "text").text
+
+    assert (check.data["workers"], check.data["rounds"], check.data["strikes"]) == (2, 1, [])
+    assert any("threads" in each for each in check.data["not_explored"])
+    fixed = check.data["variants"][0]
+    assert fixed["every_step"]["is_complete"]
+    assert "Explored: 2 workers, 1 round each, no kills." in text
+    assert f"with every call as a step: {fixed['every_step']['schedules']} schedules: 0 broken" in text
+    assert "Not explored: " in text
+    assert not re.search("prove|proof", text + json.dumps(check.data))
+
+
+def test_the_old_name_of_check_says_that_it_is_an_alias(tool: Tool) -> None:
+    old = tool("lab", "prove", "reused-pid")
+
+    assert old.data == tool("lab", "check", "reused-pid").data
+    assert "`tool lab prove` is an alias of `tool lab check`" in old.stderr.decode()
 
 
 @pytest.mark.parametrize("name", names())
-def test_the_commands_that_a_proof_prints_fit_80_columns_and_can_be_copied(name: str) -> None:
+def test_the_commands_that_a_check_prints_fit_80_columns_and_can_be_copied(name: str) -> None:
     longest = "A1 A2 A3!1 B1 B2 B3 B4 B5 B6"
-    ways = [Way(variant, 1, 1, {}, longest) for variant in find(name).ways]
+    explored = Explored(schedules=1, broken=1, is_complete=True, reasons={}, example=longest)
+    variants = [Variant(variant, explored, explored, 2) for variant in find(name).ways]
+    check = Check(
+        scenario=name,
+        is_as_expected=True,
+        surprises=[],
+        workers=2,
+        rounds=1,
+        strikes=[],
+        not_explored=[],
+        variants=variants,
+    )
 
-    lines = Proof(name, True, [], [], ways).lines()
+    lines = check.lines()
 
     # The program of another project may have a longer name.
     assert max(len(line.replace("tool lab", "a-long-program-name lab")) for line in lines) <= 80
-    copied = "\n".join(lines[2:5]).partition(": ")[2].replace("\\\n", "")
+    first = next(number for number, line in enumerate(lines) if "for example: " in line)
+    copied = "\n".join(lines[first : first + 3]).partition(": ")[2].replace("\\\n", "")
     assert shlex.split(copied)[-2:] == ["--schedule", longest]
 
 
-def test_a_proof_that_is_interrupted_leaves_nothing_behind(tool: Tool) -> None:
-    process = tool.start("lab", "prove", "--all")
+def test_a_check_that_is_interrupted_leaves_nothing_behind(tool: Tool) -> None:
+    process = tool.start("lab", "check", "--all")
     assert process.stdin is not None
     scratch = Path(os.environ["TMPDIR"])
     while not list(scratch.glob("tool-lab-*")):
@@ -151,7 +202,7 @@ def test_nothing_is_left_behind(tool: Tool) -> None:
     before = sorted(os.walk(os.environ["TMPDIR"]))
 
     tool("lab", "run", "torn-write")  # with the disks that a power cut may leave
-    tool("lab", "prove", "reused-pid")
+    tool("lab", "check", "reused-pid")
 
     assert sorted(os.walk(os.environ["TMPDIR"])) == before
     assert list(tool.cwd.iterdir()) == []
@@ -165,4 +216,4 @@ def test_mistakes_are_usage_errors(tool: Tool) -> None:
     assert (unknown.status, unknown.code) == (5, "SCENARIO_NOT_FOUND")
     assert "'lost-config-update'" in unknown.error["suggestion"]
     assert tool("lab", "run", "--all", "--workers", "3").code == "VALIDATION_ERROR"
-    assert tool("lab", "prove").code == "VALIDATION_ERROR"
+    assert tool("lab", "check").code == "VALIDATION_ERROR"

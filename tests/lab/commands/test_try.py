@@ -1,13 +1,17 @@
 """tool lab try"""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.commands.lab import try_
+from sampletool.lab.tried import trying
 
 LOST = """
 from pathlib import Path
@@ -51,9 +55,10 @@ def test_the_shortest_schedule_that_breaks_it_is_drawn_and_can_be_replayed(tool:
     assert (ran.status, ran.code) == (3, "RACE_FOUND")
     tried = ran.response["data"]
     assert (tried["is_complete"], tried["run"]["reason"]) == (True, "a line is lost.")
+    assert (tried["workers"], tried["rounds"], tried["kill"]) == (2, 1, False)
     assert [event["step"] for event in tried["run"]["events"] if event["worker"] == "A"] == ["open log", "write log"]
     assert again.status == 3
-    assert "4                  write log   log: -B   <== broken" in again.text
+    assert re.search(r"  4  +write log +log: -[AB]   <== broken", again.text)
     assert [path.name for path in tool.cwd.iterdir()] == ["mine.py"]
     assert sorted(os.walk(os.environ["TMPDIR"])) == before
 
@@ -68,27 +73,30 @@ def test_a_schedule_on_which_nothing_else_is_wrong_is_drawn_before_a_shorter_one
     assert any("invalid literal" in reason for reason in ran.response["data"]["reasons"])
 
 
-def test_where_all_hold_it_says_how_many(tool: Tool) -> None:
+def test_the_verdict_states_what_was_explored_and_what_was_not(tool: Tool) -> None:
     (tool.cwd / "mine.py").write_text(HOLDS)
 
     ran = tool("lab", "try", "mine.py", "--format", "text")
 
     assert ran.status == 0
-    assert ran.text.endswith(" schedules, 0 bad\n")
+    text = " ".join(ran.text.split())
+    assert " schedules of 2 workers, 1 round each, no kills: 0 broken." in text
+    assert "Not explored: more workers (--workers); more rounds (--rounds); kills (--kill);" in text
+    assert "threads and shared memory." in text
 
 
 def test_more_schedules_than_are_run_are_no_success(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sampletool.kit.context import Context
-    from sampletool.kit.safety.signals import Signals
-
     monkeypatch.setattr(try_, "MOST_SCHEDULES", 2)
     file = Path(tool.cwd / "mine.py")
     file.write_text(HOLDS)
 
-    with pytest.raises(ToolError, match=r"has more than 2 schedules\. These 2 hold") as refused:
-        try_.try_out(Context(Signals()), file, None)
+    with trying(file) as tried_file:
+        tried = try_.try_all(Context(Signals()), tried_file)
+        with pytest.raises(ToolError, match=r"has more than 2 schedules.* These 2 hold") as refused:
+            try_.judge(tried_file, tried)
 
     assert refused.value.code == "TOO_MANY_SCHEDULES"
+    assert "There are more schedules, which were not run." in tried.verdict()
 
 
 def test_a_mistake_is_named(tool: Tool) -> None:

@@ -1,4 +1,4 @@
-"""The mechanisms of the scenarios, for `make mutants`: without one, `tool lab prove` gives the reason on the page."""
+"""The mechanisms of the scenarios, for `make mutants`: without one, `tool lab check` gives the reason on the page."""
 
 from sampletool.lab.scenario import Removal, find, names
 from tests.kit.mutants.guarantees import Mechanism

@@ -1,4 +1,4 @@
-"""The site in a real browser, from disk: its pages do not complain, and ask only for what lies beside them."""
+"""The site in a real browser, from disk: its pages do not complain, and ask only for what is next to them."""
 
 import subprocess
 import sys
@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from docs.lab.generate import path_of
+from docs.site.sidebar import children
 from sampletool.kit.project import ROOT
 from sampletool.kit.testing.waiting import wait_until
+from sampletool.lab.levels import names_in_order
 from tests.lab.explorer.browser import Browser, NoBrowser, browsing
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed: make .venv/.testable")
@@ -83,3 +86,9 @@ def test_the_race_of_the_front_page_is_there_to_be_played(site: Path, browser: B
     browser.open((site / "index.html").as_uri())
 
     assert browser.run("document.querySelector('iframe').src").startswith(site.as_uri())
+
+
+def test_the_sidebar_lists_the_races_from_easy_to_hard() -> None:
+    races = [f"lab/{path_of(name)}" for name in names_in_order()]
+
+    assert children()["lab/index"] == races

@@ -12,7 +12,7 @@ from tests.lab.conftest import Lab
 from tests.state.support.servers import NoServer, Server, run_directory
 
 NEED_A_STORE = [name for name in names() if hasattr(module_of(name), "open_here")]
-TRIED = NEED_A_STORE if SOAK else ["get-then-set"]
+TRIED = NEED_A_STORE if SOAK else ["double-claim"]
 
 
 @pytest.fixture

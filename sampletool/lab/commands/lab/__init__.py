@@ -1,1 +1,1 @@
-"""Race conditions: watch one happen, prove it gone."""
+"""Race conditions: watch one happen, and check that a fix holds."""

@@ -9,6 +9,7 @@ from ....kit.completion import offering
 from ....kit.context import Context
 from ....kit.contract.command_spec import CommandSpec
 from ....kit.contract.errors import InvalidValues, Mistake
+from ....kit.program import PROGRAM
 from ...errors import ScenarioNotFound, UnexpectedOutcome
 from ...scenario import find, names
 
@@ -24,7 +25,9 @@ def ways_of_that(ctx: typer.Context, incomplete: str) -> list[str]:
 
 NameArgument = Annotated[
     str | None,
-    typer.Argument(help="A scenario; `tool lab list` lists them.", autocompletion=offering(lambda _: names())),
+    typer.Argument(
+        help=f"The name of a scenario, see `{PROGRAM} lab list`.", autocompletion=offering(lambda _: names())
+    ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="All scenarios.")]
 
@@ -33,7 +36,7 @@ def chosen(name: str | None, every: bool, usual: Sequence[str] = ()) -> Sequence
     """`usual` where neither is given."""
     wanted = names() if every else usual if name is None else [name]
     if not wanted or (every and name is not None):
-        hint = "Name a scenario; `tool lab list` shows them."
+        hint = f"Name a scenario; `{PROGRAM} lab list` shows them."
         raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name, hint))
     return wanted
 

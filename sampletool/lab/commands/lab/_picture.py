@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from ....kit.contract.table import Painted
 from ....kit.contract.text import GREEN, RED, between_words
+from ....kit.program import PROGRAM
 from ...draw import legend, terminal_width, timeline
 from ...recording import Recording
 from ...scenario import find, is_right, names
@@ -36,8 +37,8 @@ class Shown:
         for variant, way in scenario.ways.items():
             if not is_right(variant) and variant not in {run.variant for run in self.runs}:
                 lines += paragraphs(f"Tempting, and wrong: {way.says}")
-                lines.append(f"  tool lab run {self.scenario} --variant {variant}")
-        return [*lines, f"All of its schedules: tool lab prove {self.scenario}"]
+                lines.append(f"  {PROGRAM} lab run {self.scenario} --variant {variant}")
+        return [*lines, f"All of its schedules: {PROGRAM} lab check {self.scenario}"]
 
     def glimpse(self) -> list[str]:
         """What goes wrong, and what does not."""
@@ -59,7 +60,7 @@ class AllShown:
         for shown in self.scenarios:
             lines += ["", *shown.glimpse()]
         if len(self.scenarios) < len(names()):
-            more = "tool lab run lost-config-update shows one in full, tool lab run --all"
+            more = f"{PROGRAM} lab run lost-config-update shows one in full, {PROGRAM} lab run --all"
             lines += ["", *paragraphs(f"{more} these and the others: {len(names())}, in two minutes.")]
         return lines
 

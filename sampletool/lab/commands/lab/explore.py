@@ -18,7 +18,8 @@ from ....kit.safety.atomic_file import create, read_regular
 from ...errors import ScenarioNotFound
 from ...explore import explore
 from ...explorer.page import described, html
-from ...scenario import find, names
+from ...levels import names_in_order
+from ...scenario import find
 from ._options import NameArgument, one_by_one
 
 spec = CommandSpec(
@@ -79,4 +80,4 @@ def command(
         path = session / f"{name or 'explorer'}.html"
     else:
         path = Path(os.path.realpath(output.parent, strict=True)) / output.name
-    return write(context, names() if name is None else [name], path, dry_run=dry_run)
+    return write(context, names_in_order() if name is None else [name], path, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""The race conditions of the lab, each with its rule."""
+"""List the races of the lab by level, each with its rule."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,10 @@ import typer
 
 from ....kit.contract.command_spec import CommandSpec
 from ....kit.contract.table import Line, header_row
-from ....kit.pages import AfterOption, LimitOption, page_of
-from ...scenario import find, names
+from ....kit.pages import AfterOption, LimitOption, first_page, read_number
+from ....kit.program import PROGRAM
+from ...levels import level_of, names_in_order
+from ...scenario import find
 
 spec = CommandSpec(effect="nothing", examples=("lab list",))
 
@@ -15,7 +17,9 @@ spec = CommandSpec(effect="nothing", examples=("lab list",))
 @dataclass(frozen=True)
 class Listed:
     name: str
+    level: str
     title: str
+    subtitle: str
     rule: str
     ways: list[str]
     happened: str
@@ -28,19 +32,50 @@ class Listing:
     next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
-        rows = [(scenario.name, scenario.title) for scenario in self.scenarios]
-        hint = "See one happen: tool lab run lost-config-update"
-        return [header_row("scenario", "what goes wrong"), *rows, "", hint, "See all of them: tool lab run --all"]
+        lines: list[Line] = [header_row("name", "race")]
+        previous_level = ""
+        for scenario in self.scenarios:
+            if scenario.level != previous_level:
+                lines.append((f"{scenario.level}:", ""))
+            lines.append((f"  {scenario.name}", scenario.title))
+            previous_level = scenario.level
+        lines += [
+            "",
+            f"Watch a race: {PROGRAM} lab run lost-config-update",
+            f"Watch all of them: {PROGRAM} lab run --all",
+        ]
+        return lines
+
+
+def _number_of(numbered_name: tuple[int, str]) -> int:
+    number, _name = numbered_name
+    return number
 
 
 def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
-    """List the race conditions there are.
+    """List the races of the lab, from easy to hard.
 
-    What goes wrong; in JSON also the rule that prevents it, and where it really happened.
+    The output has the level, the name and the title of each race. With JSON output, it also has
+    the rule that prevents the race, and a link to a real case.
     """
-    page = page_of(names(), limit, after, str)
+    # The position in the cursor is the number of the race, because the order is not alphabetical.
+    number_of_last = read_number(after)
+    numbered_names = list(enumerate(names_in_order(), start=1))
+    page = first_page(numbered_names[number_of_last:], limit, _number_of)
     listed = []
-    for name in page.rows:
-        one = find(name)
-        listed.append(Listed(name, one.title, one.rule, list(one.ways), *one.happened))
+    for _, name in page.rows:
+        scenario = find(name)
+        happened, link = scenario.happened
+        listed.append(
+            Listed(
+                name=name,
+                level=level_of(name),
+                title=scenario.title,
+                subtitle=scenario.subtitle,
+                rule=scenario.rule,
+                ways=list(scenario.ways),
+                happened=happened,
+                link=link,
+            )
+        )
     return Listing(listed, page.next_cursor)

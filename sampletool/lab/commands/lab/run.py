@@ -10,12 +10,13 @@ import typer
 from ....kit.context import Context
 from ....kit.contract.errors import InvalidValues, Mistake
 from ....kit.contract.text import counted
+from ....kit.program import PROGRAM
 from ....kit.safety.atomic_file import replace
 from ...errors import UnexpectedOutcome
 from ...explore import Exploration
 from ...luck import try_luck
 from ...play import play
-from ...scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, Scenario, Way, find, is_right, names
+from ...scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, Scenario, Way, find, is_right, names, with_every_step
 from ...scratch import fork_server_for
 from ...svg import svg as drawn
 from ._options import AllOption, NameArgument, chosen, one_by_one, spec_with, ways_of_that
@@ -44,19 +45,30 @@ class Lucky:
     def lines(self) -> list[str]:
         advice = "Luck is a bad teacher: arrange it instead, and it breaks every time."
         if self.broken == 0:
-            advice = "That proves nothing: a schedule that breaks may just not have come up; and only ends were judged."
+            advice = (
+                "This is weak evidence: a schedule that breaks may just not have come up; and only ends were judged."
+            )
         found = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke."
-        return paragraphs(f"{found}\n\n{advice} See tool lab prove {self.scenario}.")
+        return paragraphs(f"{found}\n\n{advice} See {PROGRAM} lab check {self.scenario}.")
 
 
-def show(context: Context, scenario: Scenario, variants: list[str], schedule: str | None, workers: int | None) -> Shown:
+def show(
+    context: Context,
+    scenario: Scenario,
+    variants: list[str],
+    schedule: str | None,
+    workers: int | None,
+    *,
+    every_step: bool = False,
+) -> Shown:
     runs = []
     with fork_server_for(scenario.name) as fork_server:
         for variant in variants:
             given = way_of(scenario, variant).shows if schedule is None else schedule
             if schedule is None and is_right(variant) and STORE_VARIABLE in os.environ:  # where a step is a whole verb
                 given = ""
-            run = play(scenario, variant, given, fork_server=fork_server, workers=workers, check=context.signals.check)
+            stepped = with_every_step(scenario, variant) if every_step else scenario
+            run = play(stepped, variant, given, fork_server=fork_server, workers=workers, check=context.signals.check)
             runs.append(run.recording)
     return Shown(scenario.name, scenario.title, scenario.rule, runs)
 
@@ -82,6 +94,9 @@ def command(
     workers: Annotated[int | None, typer.Option(min=1, max=8, help="How many take part.")] = None,
     by_luck: Annotated[bool, typer.Option("--by-luck", help="Arrange nothing; count how often it breaks.")] = False,
     runs: Annotated[int, typer.Option(min=1, max=10_000, help="With --by-luck: how many times.")] = 60,
+    every_step: Annotated[
+        bool, typer.Option("--every-step", help="Take every call as a step, as lab check does.")
+    ] = False,
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the last timeline as a picture.")] = None,
 ) -> Shown | AllShown | Lucky:
     """Watch a race condition happen in real processes.
@@ -100,7 +115,12 @@ def command(
         broken = try_luck(scenario, way_of(scenario, variant), runs, letters, ctx.obj.signals.check)
         return Lucky(scenario.name, variant, runs, broken)
     variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
-    shown = [show(ctx.obj, find(each), variants, schedule, workers) for each in one_by_one(ctx.obj, wanted)]
+    if every_step and schedule is None:
+        problem = "--every-step needs --schedule"
+        raise InvalidValues(Mistake("--every-step", "INVALID_VALUE", problem))
+    shown = []
+    for each in one_by_one(ctx.obj, wanted):
+        shown.append(show(ctx.obj, find(each), variants, schedule, workers, every_step=every_step))
     if svg is not None:
         replace(svg.resolve(), drawn(shown[0].runs).encode())
     outcome = shown[0] if name else AllShown(shown)

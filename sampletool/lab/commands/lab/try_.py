@@ -1,8 +1,7 @@
-"""Step a learner's own function, and a copy of it, through every schedule."""
+"""Step a learner's own function, and copies of it, through the schedules that make a difference."""
 
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -13,78 +12,214 @@ from ....kit.contract.command_spec import CommandSpec
 from ....kit.contract.text import between_words, counted
 from ....kit.safety.atomic_file import read_regular
 from ...draw import legend, terminal_width, timeline
-from ...errors import CannotTry, RaceFound, TooManySchedules
-from ...explore import Exploration, every_run
-from ...recording import Recording
-from ...tried import trying
+from ...errors import CannotTry, InvariantCannotFail, RaceFound, TooManySchedules
+from ...invariant import can_never_fail
+from ...recording import Played, Recording
+from ...reduction import count_switches, with_fewest_switches
+from ...tried import Bound, TriedFile, trying
 
 spec = CommandSpec(
     effect="scratch",
-    errors=(CannotTry, RaceFound, TooManySchedules),
+    errors=(CannotTry, InvariantCannotFail, RaceFound, TooManySchedules),
     runs_what_it_is_given=True,
-    examples=("lab try counter.py", 'lab try counter.py --schedule "A1 B1 A2 B2"'),
+    examples=(
+        "lab try counter.py",
+        'lab try counter.py --schedule "A1 B1 A2 B2"',
+        "lab try counter.py --kill --workers 3",
+    ),
 )
 MOST_SCHEDULES = 1000
+MOST_BROKEN = 50
+"""After so many broken schedules, there is nothing to learn from more of them."""
 _LARGEST_BYTES = 2**20
+_CANDIDATES = 5
+"""How many broken schedules are drawn again, to find one with few switches."""
 
 
 @dataclass(frozen=True)
 class Tried:
+    """The verdict about a file, with its bound."""
+
     file: str
     schedules: int
-    bad: int
+    """How many schedules were run: one of each class that makes a difference."""
+    broken: int
     is_complete: bool
-    """All schedules that there are were run."""
+    """Whether there are no more classes of schedules within the bound."""
+    workers: int
+    rounds: int
+    kill: bool
+    not_explored: list[str]
     reasons: dict[str, int]
     run: Recording | None
-    """One that is broken, as short as any; or the one that was asked for."""
+    """A broken run with as few switches as possible; or the schedule that was asked for."""
 
     def lines(self) -> list[str]:
+        """Return the verdict as text, below a picture of the run."""
         lines = []
-        if run := self.run:
-            width = terminal_width()
-            lines += [*timeline(run, width), "", *legend([run], width), "", f"schedule {run.schedule}"]
-            lines += [*between_words(run.reason or "It holds.", width), ""]
-        if self.is_complete or self.schedules > 1:
-            more = "" if self.is_complete else "; there are more, which were not run"
-            lines.append(f"{counted(self.schedules, 'schedule')}, {self.bad} bad{more}")
-            lines += [f"  {number} x {reason}" for reason, number in self.reasons.items()]
-        return lines
+        width = terminal_width()
+        if self.run is not None:
+            lines += [*timeline(self.run, width), "", *legend([self.run], width), ""]
+            lines.append(f"schedule {self.run.schedule}")
+            reason = self.run.reason or "Nothing was broken on this schedule."
+            lines += [*between_words(reason, width), ""]
+        lines += between_words(self.verdict(), width)
+        for reason, number in self.reasons.items():
+            lines += between_words(f"{number} x {reason}", width, "  ", "    ")
+        not_explored = f"Not explored: {'; '.join(self.not_explored)}."
+        return [*lines, *between_words(not_explored, width)]
+
+    def verdict(self) -> str:
+        """Return the verdict in a sentence: what was explored, and how much of it was broken."""
+        bound = Bound(workers=self.workers, rounds=self.rounds, kill=self.kill)
+        sentence = f"{counted(self.schedules, 'schedule')} of {bound}: {self.broken} broken."
+        if self.is_complete:
+            return f"{sentence} Every other schedule only swaps steps that do not affect each other."
+        return f"{sentence} There are more schedules, which were not run."
 
 
-def try_out(context: Context, file: Path, schedule: str | None) -> Tried:
-    """The schedule that is asked for; or all of them, or as many as are run at most."""
-    with trying(file, context.signals.check) as follow:
-        if schedule is None:
-            # Closed before `follow` is: there may be more schedules, and its threads would wait for them.
-            with closing(every_run(follow, context.progress)) as followed:
-                runs = list(islice(followed, MOST_SCHEDULES + 1))
-        else:
-            runs = [follow(schedule).recording]
-    found = Exploration(tuple(runs[:MOST_SCHEDULES]))
-    common = next(iter(found.reasons), None)
-    clearest = sorted(found.bad, key=lambda run: (run.reason != common, len(run.also), len(run.schedule), run.schedule))
-    shown = next(iter(clearest), None)
-    is_complete = schedule is None and len(runs) <= MOST_SCHEDULES
-    drawn = shown if schedule is None else runs[0]
-    tried = Tried(str(file), len(found.recordings), len(found.bad), is_complete, found.reasons, drawn)
-    if shown is not None:
-        raise RaceFound(data=tried, file=str(file), schedule=shown.schedule, reason=shown.reason)
-    if schedule is None and not is_complete:
-        raise TooManySchedules(data=tried, file=str(file), schedules=tried.schedules)
+def try_schedule(tried_file: TriedFile, schedule: str) -> Tried:
+    """Run one schedule."""
+    played = tried_file.follow(schedule)
+    return _verdict(tried_file, [played.recording], played.recording, is_complete=False)
+
+
+def try_all(context: Context, tried_file: TriedFile) -> Tried:
+    """Run a schedule of each class, until there are enough broken ones."""
+    found: list[Played] = []
+    broken: list[Played] = []
+    is_complete = True
+    # Closed before the file is: there may be more schedules, and its threads would wait for them.
+    with closing(tried_file.runs(context.progress)) as runs:
+        for played in runs:
+            if len(found) == MOST_SCHEDULES or len(broken) == MOST_BROKEN:
+                is_complete = False
+                break
+            found.append(played)
+            if played.recording.is_broken:
+                broken.append(played)
+    recordings = [played.recording for played in found]
+    return _verdict(tried_file, recordings, clearest(tried_file, broken), is_complete)
+
+
+def clearest(tried_file: TriedFile, broken: list[Played]) -> Recording | None:
+    """Return the broken run that is easiest to understand: few reasons, switches and steps."""
+    if not broken:
+        return None
+    reasons = [played.recording.reason for played in broken]
+    # A crash on the way to the usual result would explain little.
+    most_common = max(reasons, key=reasons.count)
+    typical = [played for played in broken if played.recording.reason == most_common]
+    redrawn = []
+    for played in sorted(typical, key=_difficulty)[:_CANDIDATES]:
+        recording = played.recording
+        if not any(event.outcome == "struck" for event in recording.events):
+            schedule = " ".join(with_fewest_switches(played.turns))
+            # The same class, so the same result, with fewer switches in the picture.
+            recording = tried_file.follow(schedule).recording
+        redrawn.append(recording)
+    return min(redrawn, key=_difficulty_of_recording)
+
+
+def _difficulty(played: Played) -> tuple[int, int, int, str]:
+    switches = count_switches(with_fewest_switches(played.turns))
+    recording = played.recording
+    return (len(recording.also), switches, len(played.turns), recording.schedule)
+
+
+def _difficulty_of_recording(recording: Recording) -> tuple[int, int, int, str]:
+    tokens = recording.schedule.split()
+    return (len(recording.also), count_switches(tokens), len(tokens), recording.schedule)
+
+
+def _verdict(
+    tried_file: TriedFile,
+    recordings: list[Recording],
+    drawn: Recording | None,
+    is_complete: bool,
+) -> Tried:
+    bound = tried_file.bound
+    broken = [recording for recording in recordings if recording.is_broken]
+    reasons: dict[str, int] = {}
+    for recording in broken:
+        for reason in (recording.reason or "", *recording.also):
+            reasons[reason] = reasons.get(reason, 0) + 1
+    by_frequency = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    return Tried(
+        file=str(tried_file.file),
+        schedules=len(recordings),
+        broken=len(broken),
+        is_complete=is_complete,
+        workers=bound.workers,
+        rounds=bound.rounds,
+        kill=bound.kill,
+        not_explored=_not_explored(tried_file),
+        reasons=dict(by_frequency),
+        run=drawn,
+    )
+
+
+def _not_explored(tried_file: TriedFile) -> list[str]:
+    """Return what the options leave out, and what the lab never explores."""
+    left_out = ["more workers (--workers)", "more rounds (--rounds)"]
+    if not tried_file.bound.kill:
+        left_out.append("kills (--kill)")
+    elif not tried_file.judges_kills:
+        left_out.append("what invariant() says after a kill (write invariant(killed) for that)")
+    return [*left_out, "power cuts", "threads and shared memory"]
+
+
+def judge(tried_file: TriedFile, tried: Tried) -> Tried:
+    """Return the verdict, or raise it as an error if it is not good."""
+    broken = tried.run if tried.run is not None and tried.run.is_broken else None
+    if broken is not None:
+        raise RaceFound(
+            data=tried,
+            file=tried.file,
+            schedule=broken.schedule,
+            reason=_as_sentence(broken.reason),
+            options=tried_file.bound.options(),
+        )
+    is_one_schedule = tried.run is not None
+    if is_one_schedule:
+        return tried
+    if not tried.is_complete:
+        raise TooManySchedules(data=tried, file=tried.file, schedules=tried.schedules)
     return tried
+
+
+def _as_sentence(reason: str | None) -> str:
+    """Return the reason with a full stop: the text of an assertion often has none."""
+    text = reason or "Something is broken"
+    if text.endswith((".", "?", "!")):
+        return text
+    return f"{text}."
 
 
 def command(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file with worker(name) and invariant(), and perhaps prepare().")],
-    schedule: Annotated[str | None, typer.Option(help='Only this one, such as "A1 B1 A2 B2".')] = None,
+    file: Annotated[Path, typer.Argument(help="A file with worker(name), invariant(), and perhaps prepare().")],
+    schedule: Annotated[str | None, typer.Option(help='Run only this schedule, such as "A1 B1 A2 B2".')] = None,
+    workers: Annotated[int, typer.Option(min=2, max=4, help="Run this many workers.")] = 2,
+    rounds: Annotated[int, typer.Option(min=1, max=3, help="Let each worker call worker() this often.")] = 1,
+    kill: Annotated[bool, typer.Option("--kill", help="Also kill A with SIGKILL, after each of its steps.")] = False,
 ) -> Tried:
-    """Step your own function through every schedule.
+    """Step your own function through its schedules, within a bound.
 
-    worker("A") and worker("B") run in processes of their own, in an empty directory that prepare() has filled. Then
-    invariant() looks at the directory: it asserts, or returns None or a sentence that says what is broken. The file is
-    run as it is: try only what you would run yourself.
+    worker("A") and worker("B") run in processes of their own, in an empty directory that prepare()
+    has filled. Each call that has to do with files is a step. Then invariant() looks at the
+    directory: it asserts, or returns None or a sentence that says what is broken. If there is an
+    always(), it is judged after every step. The file is run as it is: try only what you would run
+    yourself.
     """
     read_regular(file.absolute(), _LARGEST_BYTES)
-    return try_out(ctx.obj, file, schedule)
+    if can_never_fail(file):
+        raise InvariantCannotFail(file=str(file))
+    context: Context = ctx.obj
+    bound = Bound(workers=workers, rounds=rounds, kill=kill)
+    with trying(file, bound, context.signals.check) as tried_file:
+        if schedule is None:
+            tried = try_all(context, tried_file)
+        else:
+            tried = try_schedule(tried_file, schedule)
+    return judge(tried_file, tried)

@@ -1,9 +1,8 @@
 """A build is running. A person or an agent starts another one.
 
-It must not run beside the first, so it fails: with a traceback that names a file. Is the lock stale? Is it to be
-deleted? Is it worth trying again, and when? Or it waits without a word, for as long as the other takes, and is taken
-for hanging. A conflict is nothing unusual: it deserves an answer that says which process, since when, and when to try
-again.
+The second build must not run at the same time, so it fails with a traceback that names a file. Is the lock stale?
+Should the user delete it? Is it worth trying again, and when? Or the second build waits without a message, and looks as
+if it hangs. A conflict is normal, so the error should name the process that holds the lock and say when to try again.
 """
 
 import fcntl
@@ -49,46 +48,50 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Two never build at once; who is not served is answered at once who builds, and when to come back."""
+    """At most one worker builds. A worker that cannot build learns at once who builds, and when to try again."""
     yield from history.crowds
     for moment in history.moments:
         if moment.is_blocked:
-            yield f"{moment.worker} had to wait, and was answered neither for whom nor for how long."
+            yield f"{moment.worker} had to wait, and did not learn for which process or for how long."
     for letter, status in history.statuses.items():
         error = (history.answers.get(letter) or {}).get("error", {})
         facts = error.get("code") == "LOCK_HELD", error.get("retry_after_ms"), error.get("context", {}).get("holder")
         if status != 0 and not all(facts):
-            yield f"{letter} failed with an error that nobody can act on."
+            yield f"{letter} failed with an error that does not say what to do."
     if history.is_over and not history.served:
-        yield "nobody could build."
+        yield "no worker could build."
 
 
 scenario = Scenario(
-    title="A build beside a build",
-    rule="A conflict is an answer, not an accident: say who holds it, and when to try again.",
+    # Its workers wait for a lock until a time limit, so their steps depend on the clock.
+    steps_every_call=False,
+    title="Lock conflict: two builds at once",
+    subtitle="The second build fails with an error that does not say what to do.",
+    rule=("Report a conflict as a normal result: name the process that holds the lock, and say when to try again."),
     happened=(
-        "tgcli refused every command while another one ran, and said only that the store is locked by another process: "
-        "not by which one, not since when, and not whether it still lived.",
+        "tgcli rejected every command while another command ran. The error said only that "
+        "another process held the store: not which process, how long it had run, or whether it "
+        "was still alive.",
         "https://github.com/kfastov/tgcli/issues/21",
     ),
-    question="B starts while A builds. What does B know when it has ended?",
+    question="B starts while A builds. What does B know when it exits?",
     shared="report",
     ways={
         "naive": Way(
-            says="make a directory as a lock, and fail if it is there",
+            says="creates a directory as a lock, and fails if it exists",
             shows="A1 B1 A2",
-            because="`File exists` says nothing of who, since when, or until when.",
+            because="`File exists` does not say who holds the lock, for how long, or until when.",
         ),
         "wrong-wait-silently": Way(
-            says="wait until the other one is done, however long that takes",
+            says="waits silently until the other build is done",
             shows="A1 B1 A2",
-            because="a caller that waits without a word looks like one that hangs.",
+            because="A command that waits without a message looks like a command that hangs.",
         ),
         "fixed": Way(
-            says="tool build: LOCK_HELD, with the holder and retry_after_ms",
+            says="runs `tool build`, which fails with LOCK_HELD, the holder and retry_after_ms",
             program=("build",),
             shows="A1 B1 A2",
-            because="B's answer names A's process and says when to try again; the exit status is 75.",
+            because="The error of B names the process of A and says when to try again. The exit code is 75.",
         ),
     },
     steps=(
@@ -100,21 +103,21 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/contract/library_errors.py:LibraryFailure.__init__",
-            says="not saying when to try again",
+            says="do not say when to try again",
             pattern="self.retry_after_ms = row.retry_after_ms(error)",
             instead="pass",
-            breaks="failed with an error that nobody can act on",
+            breaks="failed with an error that does not say what to do",
         ),
         Removal(
             "kit/contract/library_errors.py:_lock_held_context",
-            says="not naming the holder",
+            says="do not name the holder",
             pattern='facts["holder"] = holders[0]',
             instead="pass",
-            breaks="failed with an error that nobody can act on",
+            breaks="failed with an error that does not say what to do",
         ),
         Removal(
             "kit/safety/lock.py:Lock._acquire",
-            says="waiting until the other one is done",
+            says="wait until the other build is done",
             pattern="deadline = asked_at + seconds_to_wait",
             instead="deadline = asked_at + 60",
             breaks="had to wait",
@@ -122,5 +125,4 @@ scenario = Scenario(
         with_shared_lock("held the lock at the same moment"),
     ),
     symbol="sampletool.kit.contract.lock_held:estimate_retry_ms",
-    still_broken_by="a caller that tries again at once, for ever: wait for retry_after_ms.",
 )

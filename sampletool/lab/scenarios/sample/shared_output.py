@@ -1,7 +1,7 @@
-"""Two runs at once write their result to the same name, as two agents do that were given the same command line.
+"""Two runs write their results to the same file name at the same time. Two agents do this if both run the same command.
 
-Each opens it, which empties it, writes line by line, and reads its result back. What it reads is a mixture, or all of
-it is the other one's. A temporary name and a rename do not help if the temporary name is the same for both.
+Each run empties the file, writes it line by line, and reads its result back. It reads a mixture, or the result of the
+other run. A temporary file and a rename do not help if both runs use the same temporary name.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def write_lines(name: str, worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
-    """Each from a home of its own, as two users or two containers: they share the path, and no lock."""
+    """Run with a home directory of its own, as in two containers: A and B share the path, but no lock."""
     home = Path(os.environ["HOME"], worker)
     home.mkdir(mode=0o700)
     os.environ["HOME"] = str(home)
@@ -77,48 +77,52 @@ def whose(file: Path, directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """A result is its worker's own from the moment when that is answered so; a path that is taken is answered too."""
+    """A worker that reports success reads its own result. A worker that fails reports that the path is taken."""
     for letter in history.served:
         if history.now.read.get(letter) != letter:
-            yield f"{letter} was answered that all is well, and reads a result that is not its own."
+            yield f"{letter} reported success, but reads a result that is not its own."
     for letter in history.statuses:
         error = (history.answers.get(letter) or {}).get("error", {"code": ""})
         is_taken = error["code"] == "OUTPUT_EXISTS" and error["context"]["path"].endswith("/here/result.json")
         if letter not in history.served and not is_taken:
-            yield f"{letter} failed, because of the other one."
+            yield f"{letter} failed because of the other worker."
 
 
 scenario = Scenario(
-    title="Two runs, one name for their result",
-    rule="Never share a name for what you have not yet published: a session of its own, or a unique name and a link.",
+    title="Shared output file: two runs overwrite each other",
+    subtitle="Two runs write to the same name, and one reads the result of the other.",
+    rule=(
+        "Never share a name for data that is not yet published. Use a session directory, or a unique name and a link."
+    ),
     happened=(
-        "clusterio had a helper for writing files safely, with a temporary name and a rename; the temporary name was "
-        "always the same, so two writers at once broke each other's files.",
+        "clusterio had a helper that wrote files safely, with a temporary name and a rename. But "
+        "the temporary name was always the same, so two concurrent writers damaged each other's "
+        "files.",
         "https://github.com/clusterio/clusterio/pull/1026",
     ),
-    question="A and B write two lines each to the same name and read them back. What can each of them read?",
+    question="A and B write two lines each to the same name, then read the file. What can each of them read?",
     shared="the shared name",
     ways={
         "naive": Way(
-            says="both write result.json, line by line",
+            says="writes result.json line by line",
             shows="A1 A2 B1 B2 A3 A4",
-            because="B emptied the file while A wrote; what A reads has lines of both.",
+            because="B emptied the file while A wrote, so A read lines of both.",
         ),
         "wrong-fixed-temporary": Way(
-            says="write result.tmp, then rename it to a name of one's own",
+            says="writes result.tmp, then renames it to a name of its own",
             shows="A1 A2 B1 A3 A4",
-            because="A renamed the file that B was writing to.",
+            because="A renamed the file that B was writing.",
         ),
         "fixed": Way(
-            says="tool process --output: a unique temporary name, published by a link, which never replaces",
+            says=("runs `tool process --output`, which uses a unique temporary name and publishes it with a link"),
             shows="A1 B1 A2 B2 A3 B3",
-            because="A was first. B's link was refused, because the name was there, and B was answered OUTPUT_EXISTS.",
+            because=("A was first. The link of B was rejected because the name existed, so B reported OUTPUT_EXISTS."),
         ),
         "fixed-session": Way(
-            says="tool process --session-id: a directory for each session",
+            says="runs `tool process --session-id`, which uses one directory for each session",
             program=("process", "--input", "{worker}.csv", "--session-id", "session-{worker}"),
             shows="A1 B1 A2 B2 A3 B3",
-            because="they share no name at any moment, so they do not even have to wait for each other.",
+            because="A and B share no name, so neither has to wait.",
         ),
     },
     steps=(
@@ -133,34 +137,32 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/atomic_file.py:create",
-            says="publishing by a rename, which replaces what is there",
+            says="publish with a rename, which replaces an existing file",
             pattern="_write_and_publish(path, content, FOR_ALL, _publish_by_link)",
             instead="_write_and_publish(path, content, FOR_ALL, _publish_by_rename)",
             breaks="reads a result that is not its own",
         ),
         Removal(
             "kit/safety/atomic_file.py:_temporary_path",
-            says="one temporary name for all",
+            says="use the same temporary name for all",
             pattern='f".{_stem(target)}.{os.getpid()}-{random_part}.tmp"',
             instead='f".{_stem(target)}.1-00000000.tmp"',
-            breaks="was answered that all is well, and reads",
+            breaks="reported success, but reads",
         ),
         Removal(
             "sample/output.py:publish",
-            says="not looking whose result was faster",
+            says="do not check whose result was published first",
             pattern="check_output(path, identity, overwrite=False)",
             instead='("created", None)',
             breaks="reads a result that is not its own",
         ),
         Removal(
             "kit/safety/session.py:open_session",
-            says="one directory for all sessions",
+            says="use one directory for all sessions",
             pattern="private_directory(root) / session_id",
             instead='private_directory(root) / "session"',
-            breaks="failed, because of the other one",
+            breaks="failed because of the other worker",
         ),
     ),
     symbol="sampletool.sample.output:publish",
-    still_broken_by="one session id that is given to two runs on purpose: then the second gets LOCK_HELD or "
-    "OUTPUT_EXISTS.",
 )

@@ -1,4 +1,4 @@
-"""One job that has to be done once: of several scenarios in which two workers want it."""
+"""One job that must be done once: of scenarios in which two workers want it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +15,11 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """The one job is done by one worker, never by two; by one at the end; and no worker fails."""
-    if len(history.now.split()) > 1:
-        yield f"the one job was done by {' and '.join(history.now.split())}."
+    """At most one worker does the job, one has done it at the end, and no worker fails."""
+    workers = history.now.split()
+    if len(workers) > 1:
+        yield f"the job was done by {' and '.join(workers)}."
     if history.is_over and history.now == "nobody":
-        yield "the one job was done by nobody."
+        yield "no worker did the job."
     for letter in history.failed:
-        yield f"{letter} failed instead of finding that there is nothing to do."
+        yield f"{letter} failed instead of finding no free job."

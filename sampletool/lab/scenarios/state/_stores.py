@@ -116,14 +116,14 @@ with (
 
 
 def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:
-    """What the three right ways rest on that only add, claim or set: a transaction that begins with its lock."""
+    """Return the removals of the mechanism that every write rests on: a transaction that begins with its lock."""
     return no_transaction(breaks), with_reading_first(refused)
 
 
 def no_transaction(breaks: str) -> Removal:
     return Removal(
         "state/sqlite.py:SqliteStore.transact",
-        says="each statement by itself, with neither lock nor transaction",
+        says="run each statement by itself, without a lock and without a transaction",
         pattern=_TRANSACTION,
         instead="with self._our_errors():\n    return body(self._open(to_write=True))",
         breaks=breaks,
@@ -133,7 +133,7 @@ def no_transaction(breaks: str) -> Removal:
 def with_reading_first(breaks: str) -> Removal:
     return Removal(
         "state/sqlite.py:SqliteStore.transact",
-        says="a transaction that begins with reading, and no lock in front of it",
+        says="begin the transaction with a read, and take no lock before it",
         pattern=_TRANSACTION,
         instead="""\
 with self._our_errors():

@@ -1,19 +1,21 @@
-"""Two workers take items from one queue. Each looks for a free item, and marks it as its own.
+"""Two workers take jobs from a queue. Each looks for a free job, then marks the job as its own.
 
-Both saw the same item free. Both mark it, both do the work: the mail goes out twice, the card is charged twice. Looking
-again afterwards whether the mark is one's own does not help, because the other one may not have written yet.
-
-By name: on PostgreSQL `SELECT ... FOR UPDATE SKIP LOCKED` inside the `UPDATE`, on Redis a script in Lua.
+Both see the same job as free. Both mark it, and both do the work: the mail goes out twice, or the card is charged
+twice. A second look at the mark does not help, because the other worker may write its mark after that look. A mark
+that expires does not help either: it frees the job of a dead worker, but two live workers still set it.
 """
 
 from pathlib import Path
 
+from ....kit.contract.errors import VersionConflict
 from ....state.protocol import NewTask
-from ...scenario import Scenario, Way
+from ...scenario import Scenario, Step, Way
 from ._one_job import do_it, invariant, look
-from ._stores import key, open_here, steps, store_in, transaction, unprotected, writes
+from ._stores import has, key, open_here, steps, store_in, transaction, unprotected, writes
 
 __all__ = ["invariant", "look"]
+
+HOUR_MS = 3_600_000
 
 
 def naive(worker: str) -> None:
@@ -33,10 +35,25 @@ def wrong_look_again(worker: str) -> None:
             do_it(worker)
 
 
+def wrong_expiry(worker: str) -> None:
+    store = open_here()
+    if not has(store, "owner"):
+        store.state_set(key("owner"), worker, expires_ms=HOUR_MS)
+        do_it(worker)
+
+
 def fixed(worker: str) -> None:
     claim = open_here().task_claim(key("queue"), worker, lease_ms=60_000)
     if claim.tasks:
         do_it(worker)
+
+
+def fixed_set_if_absent(worker: str) -> None:
+    try:
+        open_here().state_set(key("owner"), worker, if_version=0, expires_ms=HOUR_MS)
+        do_it(worker)
+    except VersionConflict:
+        pass
 
 
 def prepare(directory: Path) -> None:
@@ -46,33 +63,51 @@ def prepare(directory: Path) -> None:
 
 
 scenario = Scenario(
-    title="Two workers, one item",
-    rule="Claiming is writing: look and take in the same step.",
+    title="Double claim: two workers take the same job",
+    subtitle="Two workers see the same free job, and both do it.",
+    rule="Look and take in one step: claim a job with one conditional write.",
     happened=(
-        "librefang's workers selected a free job and then updated it; two of them ran the same job. The fix made it "
-        "one conditional update.",
+        "The workers of librefang selected a free job and updated it afterwards. Two workers ran the same job, until "
+        "the claim became one conditional update.",
         "https://github.com/librefang/librefang/issues/5961",
     ),
-    question="There is one free item. A looks, B looks, A takes it, B takes it. Who does the work?",
+    question="There is one free job. A looks, B looks, A takes it, B takes it. Who does the work?",
     shared="who did it",
     private=("item",),
     ways={
         "naive": Way(
-            says="look for a free item, then mark it",
-            because="B took what it had seen free before A took it.",
+            says="looks for a free job, then marks it",
+            because="B took the job that it had seen free before A took it.",
         ),
         "wrong-look-again": Way(
-            says="the same, then look whether the mark is one's own",
+            says="marks the job, then checks that the mark is its own",
             shows="A1 B1 A2 A3 B2 B3",
-            because="A looked again before B wrote, and B after it wrote: both found their own mark.",
+            because="A looked again before B wrote its mark. B looked again after that. Both found their own mark.",
+        ),
+        "wrong-expiry": Way(
+            says="sets a mark that expires after an hour, if there is no mark",
+            steps=(
+                *steps("get: no mark", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
+                *writes("set", verb="state_set"),
+            ),
+            because="The time at which a mark expires does not change who may set it.",
         ),
         "fixed": Way(
-            says="tool task claim: look and take in one transaction",
-            steps=transaction(
-                "task_claim", {"look": "SELECT ID, GENERATION", "take it": "UPDATE tool_tasks SET STATUS"}
+            says="runs `tool task claim`, which looks and takes in one transaction",
+            steps=(
+                Step("free expired jobs", "sql", "state.db", statement="UPDATE tool_tasks", after=("lock",)),
+                *transaction(
+                    "task_claim", {"look": "SELECT ID, GENERATION", "take it": "UPDATE tool_tasks SET STATUS"}
+                ),
             ),
             shows="A1 B1",
-            because="B could look only when A had taken it, and found nothing.",
+            because="B looked only after A had taken the job, and found no free job.",
+        ),
+        "fixed-set-if-absent": Way(
+            says="runs `tool state set --if-version 0`, which sets the mark only if there is none",
+            steps=transaction("state_set", {"compare": "WITH CLOCK", "set": "INSERT INTO tool_state"}),
+            shows="A1 B1",
+            because="B's write found A's mark and was rejected.",
         ),
     },
     steps=(
@@ -85,7 +120,6 @@ scenario = Scenario(
             after=("take it",),
         ),
     ),
-    mechanisms=unprotected("the one job was done by A and B", "failed"),
+    mechanisms=unprotected("the job was done by A and B", "failed"),
     symbol="sampletool.state.sql_verbs:task_claim",
-    still_broken_by="work that outlasts its lease: see zombie-worker.",
 )

@@ -1,10 +1,8 @@
-"""One process, no threads, one event loop: what could go wrong? Two coroutines take items from one list.
+"""One process, no threads, one event loop. Two coroutines take jobs from one list.
 
-Each looks whether there is an item, asks another service whether it may take it, and takes it. While it asks, the
-other one goes on: every `await` is a moment at which the world may change. Nothing is written at the same time, and
-still two took what was there once.
-
-By name: an `asyncio.Lock` around the look, the await and the taking; or an `asyncio.Queue`, whose `get` does all three.
+Each coroutine looks for a job, asks another service for permission, and takes the job. While one of them waits for
+permission, the other one runs: at every `await`, the data may change. The two coroutines never run at the same time,
+but both take the same job.
 """
 
 import asyncio
@@ -45,6 +43,13 @@ async def wrong_look_again(worker: str, world: World) -> None:
             world.items = [other for other in world.items if other != item]
 
 
+async def fixed_without_await(worker: str, world: World) -> None:
+    await permission()
+    if world.items:
+        world.items.pop()
+        do_it(worker)
+
+
 async def fixed(worker: str, world: World) -> None:
     claim = await world.store.task_claim("queue", worker, lease_ms=60_000)
     if claim.tasks:
@@ -52,7 +57,7 @@ async def fixed(worker: str, world: World) -> None:
 
 
 def run_alone(coroutine: Coroutine[Any, Any, object]) -> None:
-    """To its end, before there is anybody else."""
+    """Run the coroutine to its end, before the workers start."""
     with suppress(StopIteration):
         while True:
             coroutine.send(None)
@@ -63,48 +68,56 @@ async def permission() -> None:
 
 
 def prepare(directory: Path) -> None:
-    """The item is in memory."""
+    """Create nothing: the item is in memory."""
 
 
 scenario = Scenario(
-    title="Two coroutines, one item",
-    rule="Every await is a moment at which the world changes: decide and take without one between, or under a lock.",
+    title="asyncio race condition: two coroutines take the same job",
+    subtitle="The data changes during an `await`.",
+    rule="Data may change at every await. Decide and act without an await in between, or hold an asyncio.Lock.",
     happened=(
-        "buildhub, which lists the builds of Firefox: coroutines read a list while another one was still filling it, "
-        "awaiting each part of it. A lock made it one at a time.",
+        "In buildhub, which lists the builds of Firefox, coroutines read a list while another "
+        "coroutine was still filling it, with an await for each part. A lock fixed it.",
         "https://github.com/mozilla-services/buildhub/pull/166",
     ),
-    question="Nothing runs in parallel here. Can both coroutines still take the one item?",
+    question="Nothing runs in parallel here. Can both coroutines still take the same job?",
     shared="who did it",
     private=("item",),
     world=World,
     ways={
         "naive": Way(
-            says="look at the list, await, take",
-            because="while A awaited its permission, B looked too, and saw the same item.",
+            says="looks at the list, awaits, takes the job",
+            because="While A waited for permission, B looked at the list and saw the same job.",
         ),
         "wrong-look-again": Way(
-            says="look again after the await, and await once more before taking",
+            says="looks again after the await, but awaits once more before it takes the job",
             steps=(Step("look, then await", ""), Step("look again, then await", ""), Step("take", "")),
-            because="looking again helps only if no await follows before it is taken.",
+            because="A second look helps only if no await follows before the job is taken.",
         ),
         "fixed": Way(
-            says="our in-process store: looking, awaiting and taking under one asyncio.Lock",
+            says="looks, awaits and takes the job under one asyncio.Lock",
             shows="A1 B1 A2",
-            because="B had to wait for the lock while A awaited, and found the item taken.",
+            because="B waited for the lock while A waited for permission, and then found no job.",
+        ),
+        "fixed-without-await": Way(
+            says="awaits first, then looks and takes the job without an await in between",
+            steps=(Step("await", ""), Step("look and take", "")),
+            because="A looked and took the job in one step, so B found no job.",
         ),
     },
     steps=(Step("look, then await", ""), Step("take", "")),
     mechanisms=(
         Removal(
             "state/memory.py:MemoryStore._change",
-            says="no lock around it",
+            says="do not take the lock",
             pattern="async with self._lock:\n    ...",
             instead="if self._lock:\n    ...",
-            breaks="the one job was done by A and B",
+            breaks="the job was done by A and B",
         ),
     ),
     symbol="sampletool.state.memory:MemoryStore._change",
-    no_verb="No command of this tool runs coroutines: the right way is `MemoryStore`, a class for programs.",
-    still_broken_by="a second process: an asyncio.Lock is one process's own.",
+    no_verb=(
+        "No command of this tool runs coroutines. The fix on this page is `MemoryStore`, a class for "
+        "programs that use asyncio."
+    ),
 )

@@ -1,9 +1,8 @@
-"""A counter that many raise by one: visits, retries, invoices. Each reads it, adds one, and writes it back.
+"""Many workers add one to the same counter: visits, retries, invoices. Each worker reads the number, adds one, and
+writes the result back.
 
-A hundred were counted, and the counter says seventy-three. Two workers that read the same number write the same
-number, and one of them might as well not have come.
-
-By name: `INCR` on Redis, `UPDATE ... SET count = count + 1` in SQL.
+Two workers that read the same number also write the same number, so one of them is not counted. The counter reports 73
+after 100 visits. A list that is stored as one value loses items in the same way.
 """
 
 import threading
@@ -35,54 +34,54 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> int:
-    """Wherever this way counts."""
+    """Return the count of the key that this variant uses."""
     with store_in(directory) as store:
         return store.counter_get(key("count", directory)) or int(store.state_get(key("count", directory)).value)
 
 
 def invariant(history: History) -> Iterator[str]:
-    """At every moment the counter is as high as the number of workers that were answered that they are counted."""
-    if history.now < len(history.served):
-        asked = len(history.served)
-        yield f"{asked} were answered that they are counted, and the counter says {history.now}."
+    """The counter is never lower than the number of workers that have reported success, and no worker fails."""
+    reported = len(history.served)
+    if history.now < reported:
+        yield f"{reported} workers reported success, but the counter is {history.now}."
     for letter in history.failed:
-        yield f"{letter} could not be counted."
+        yield f"{letter} failed to count."
 
 
 scenario = Scenario(
-    title="Two increments, counted as one",
-    rule="Adding one is three steps: let the store do them as one.",
+    title="Lost increment: a counter that is too low",
+    subtitle="Two workers add one, and the counter rises by one.",
+    rule="Ask the store to add. Do not read a number and write it back.",
     happened=(
-        "ctcache locked its counters for reading, and again for writing; what came between the two was lost, until "
-        "one lock went around both.",
+        "ctcache locked its counters to read them, and locked them again to write them. Updates between the two locks "
+        "were lost, until one lock covered both.",
         "https://github.com/matus-chochlik/ctcache/pull/46",
     ),
-    question="The counter is at 0. A and B each add 1, and both succeed. What can it say afterwards?",
+    question="The counter is at 0. A and B each add 1, and both succeed. What can it be afterwards?",
     shared="counter",
     private=("count",),
     ways={
         "naive": Way(
-            says="read the number, add one, write it back",
-            because="both read 0, and both wrote 1.",
+            says="reads the number, adds one, writes it back",
+            because="Both read 0, and both wrote 1.",
         ),
         "wrong-thread-lock": Way(
-            says="the same, under a lock for threads",
-            because="each process has a lock of its own, and nobody shares it.",
+            says="does the same under a lock for threads",
+            because="Each process has a lock of its own, so the locks exclude nobody.",
         ),
         "fixed": Way(
-            says="tool counter add: the store reads and writes as one step",
+            says="runs `tool counter add`, which reads and writes in one transaction",
             steps=transaction(
                 "counter_add", {"read": "SELECT VALUE FROM tool_counters", "write": "INSERT INTO tool_counters"}
             ),
             shows="A1 B1",
-            because="B had to wait until A's number was committed, and added to that.",
+            because="B waited until A had committed, and added one to the new number.",
         ),
     },
     steps=(
         *steps("read", sql="SELECT", verb="state_get", after=("start",)),
         *writes("write", verb="state_set"),
     ),
-    mechanisms=unprotected("were answered that they are counted", "could not be counted"),
+    mechanisms=unprotected("reported success, but the counter is", "failed to count"),
     symbol="sampletool.state.sql_verbs:counter_add",
-    still_broken_by="counting beside the store: a number that a program keeps for itself and writes now and then.",
 )

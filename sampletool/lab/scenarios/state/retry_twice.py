@@ -1,91 +1,155 @@
-"""The order was booked, and the answer was lost on its way. The caller does what every caller does: it tries again.
+"""A client books an order, and the response does not arrive in time. So the client sends the request again.
 
-Now it is booked twice. Nobody can tell from outside whether a call that did not answer was done; so the second try has
-to be recognised as such, by a name that the caller gave it. Remembering the name in a step of its own is not enough.
+Now the order may be booked twice. From outside, a request that is slow, one whose response was lost and one that never
+arrived all look the same. So the client gives the request a key, and the second attempt uses the same key. Checking the
+key, booking the order and storing the key must be one step.
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from ....state.protocol import Once
-from ...scenario import Removal, Scenario, Step, Way
-from ._orders import BOOKED_ONCE, invariant, look
-from ._stores import has, key, open_here, prepare, steps, writes
+from ...scenario import History, Removal, Scenario, Step, Way
+from ._stores import has, key, no_transaction, open_here, prepare, steps, store_in, transaction, writes
 
-__all__ = ["invariant", "look", "prepare"]
+__all__ = ["prepare"]
 
 
 def naive(worker: str) -> None:
-    if needs_to_try(worker):
+    if no_response_yet():
         open_here().counter_add(key("orders"), 1)
-        reply()
+        respond()
 
 
 def wrong_remember_afterwards(worker: str) -> None:
-    if needs_to_try(worker):
+    if no_response_yet():
         store = open_here()
         if not has(store, "order-17"):
             store.counter_add(key("orders"), 1)
             store.state_set(key("order-17"), "booked")
-        reply()
+        respond()
+
+
+def wrong_mark_first(worker: str) -> None:
+    if no_response_yet():
+        store = open_here()
+        if not has(store, "order-17"):
+            store.state_set(key("order-17"), "being booked")
+            store.counter_add(key("orders"), 1)
+        respond()
 
 
 def fixed(worker: str) -> None:
-    if needs_to_try(worker):
+    if no_response_yet():
         open_here().counter_add(key("orders"), 1, Once(key=key("order-17")))
-        reply()
+        respond()
 
 
-def needs_to_try(worker: str) -> bool:
-    """B is the caller's second try: only if no reply has come."""
-    return "reply" not in os.listdir(".")
+def fixed_slow(worker: str) -> None:
+    fixed(worker)
 
 
-def reply() -> None:
-    Path("reply").touch()
+def no_response_yet() -> bool:
+    """B is the second attempt. The client starts it only if no response has arrived."""
+    return "response" not in os.listdir(".")
 
+
+def respond() -> None:
+    Path("response").touch()
+
+
+def look(directory: Path) -> int:
+    with store_in(directory) as store:
+        return store.counter_get(key("orders", directory))
+
+
+def invariant(history: History) -> Iterator[str]:
+    """The order is never booked twice, and it is booked when an attempt has responded."""
+    if history.now > 1:
+        yield f"one order was sent, and {history.now} are booked."
+    if history.now < 1 and (history.served or history.is_over):
+        yield "one order was sent, and none is booked."
+
+
+TRANSACTION = transaction("counter_add", {"look for the key": "SELECT DIGEST", "book": "INSERT INTO tool_counters"})
+_BOOKED_TWICE = "one order was sent, and 2 are booked"
 
 scenario = Scenario(
-    title="The reply was lost, so the caller tried again",
-    rule="A second try must be able to find the first: keep its key in the same commit as its effect.",
+    title="Duplicate request: a retry books the order twice",
+    subtitle="The response is slow or lost, so the client tries again.",
+    rule="Give each request an idempotency key, and store the key in the same transaction as the effect.",
     happened=(
-        "Every payment interface has learned it: Stripe's answer, a key that the caller chooses and that is kept with "
-        "the result, has become the common one.",
-        "https://stripe.com/blog/idempotency",
+        "The client of Prefect repeated a request that had timed out, up to six times, and six runs were created. "
+        "Since then, all attempts of one request carry the same idempotency key.",
+        "https://github.com/PrefectHQ/prefect/pull/6571",
     ),
-    question="A is killed somewhere between beginning and replying; the caller tries again as B. How many are booked?",
+    question="A is slow, or is killed before it responds. The client tries again as B. How many orders are booked?",
     shared="booked",
     strikes="!",
     in_turn=True,
     ways={
         "naive": Way(
-            says="book it, then reply",
+            says="books the order, then responds",
             shows="A1 A2 A3 A!",
-            because="A was killed after its commit and before its reply, so B booked it again.",
+            because="A was killed after its commit and before its response, so B booked the order again.",
         ),
         "wrong-remember-afterwards": Way(
-            says="book it, then write down that order 17 is booked",
-            shows="A1 A2 A3 A!",
-            because="booked and remembered were two commits, and A was killed between them.",
+            says="books the order, then stores that it is booked",
+            shows="A1 A2 A3 A4 A!",
+            because="Booking and storing the mark were two commits, and A was killed between them.",
+        ),
+        "wrong-mark-first": Way(
+            says="stores a mark, then books the order",
+            steps=(
+                *steps("any mark?", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
+                *writes("mark", verb="state_set", after=("any mark?",)),
+                *writes("book", verb="counter_add", after=("mark",)),
+            ),
+            in_turn=False,
+            strikes="",
+            shows="A1 B1 A2 B2 A3 B3",
+            because="Both looked for a mark before either of them stored one.",
         ),
         "fixed": Way(
-            says="tool counter add --idempotency-key: booked and remembered in one commit",
-            shows="A1 A2 A3 A!",
-            because="B found what A had been answered, and changed nothing.",
+            says="runs `tool counter add` with a key, which is stored in the same transaction",
+            steps=(
+                Step("any response?", "os.listdir", "here"),
+                *TRANSACTION,
+                Step("respond", "open", "response", kind="write"),
+            ),
+            shows="A1 A2 A3 A4 A5 A!",
+            because="B found the key and the result of A, and booked nothing.",
+        ),
+        "fixed-slow": Way(
+            says="does the same, while A is slow and B starts before A responds",
+            steps=TRANSACTION,
+            in_turn=False,
+            strikes="",
+            shows="A1 B1",
+            because="B waited for A's transaction, found the key, and booked nothing.",
         ),
     },
     steps=(
-        Step("any reply?", "os.listdir", "here"),
+        Step("any response?", "os.listdir", "here"),
+        *steps("any mark?", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
         Step("book", "sql", "state.db", statement="INSERT INTO tool_counters"),
         *steps("commit", sql="COMMIT", verb="counter_add"),
         *writes("remember", verb="state_set", after=("commit",)),
-        Step("reply", "open", "reply", kind="write"),
+        Step("respond", "open", "response", kind="write"),
     ),
     mechanisms=(
-        *BOOKED_ONCE,
         Removal(
             "state/sql.py:SqlStore.write",
-            says="remembering the key in a commit of its own",
+            says="do not store the key",
+            pattern="_remember(db, write, data)",
+            instead="pass",
+            breaks=_BOOKED_TWICE,
+        ),
+        no_transaction(_BOOKED_TWICE),
+        Removal(
+            "state/sql.py:SqlStore.write",
+            says="store the key in a transaction of its own",
             pattern="""\
 def body(db: Session) -> Reply:
     ...
@@ -105,16 +169,15 @@ if write.key is not None:
     self.transact(lambda db: _remember(db, write, reply.data))
 return reply
 """,
-            breaks="one order was made, and 2 are booked",
+            breaks=_BOOKED_TWICE,
         ),
         Removal(
             "state/sql.py:SqlStore.write",
-            says="not asking for the key",
+            says="do not look for the key",
             pattern="remembered = _find_result(db, write)",
             instead="remembered = None",
-            breaks="one order was made, and 2 are booked",
+            breaks=_BOOKED_TWICE,
         ),
     ),
     symbol="sampletool.state.sql:SqlStore.write",
-    still_broken_by="an effect outside of the store, such as a mail: it cannot be in the same commit.",
 )

@@ -1,8 +1,8 @@
-"""A transaction reads a number, adds one, and writes it. SQLite may wait up to an hour for a lock.
+"""Two SQLite transactions read a number, add one, and write it back. Each may wait up to an hour for a lock.
 
-And still one of two fails at once: "database is locked". Both have read, so both hold on to what they saw. One becomes
-the writer. The other one may not write any more, because what it has read is old, and waiting would not make it new.
-So SQLite does not wait, whatever the timeout says; and trying the statement again does not help either.
+One of them still fails at once with "database is locked". Both transactions have read, so each keeps its snapshot. One
+of them writes. The other one may not write any more, because its snapshot is out of date, and waiting would not change
+that. So SQLite does not wait, whatever the timeout is. Repeating the statement does not help either.
 """
 
 import sqlite3
@@ -49,7 +49,7 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> int:
-    """Wherever this way counts."""
+    """Return the count of the database that this variant uses."""
     with closing(sqlite3.connect(directory / "counts.db")) as db:
         (count,) = db.execute("SELECT count FROM counts").fetchone()
     with store_in(directory) as store:
@@ -58,47 +58,47 @@ def look(directory: Path) -> int:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """No worker is refused where waiting helps, and every answered one is counted."""
+    """No worker fails because of another one, and each worker that reports success is counted."""
     for letter in history.failed:
-        yield f"{letter} was refused at once: database is locked."
+        yield f"{letter} failed at once: database is locked."
     if history.is_over and history.now != len(history.served):
-        yield f"{len(history.served)} were answered that they are counted, and the number is {history.now}."
+        yield f"{len(history.served)} workers reported success, but the number is {history.now}."
 
 
 scenario = Scenario(
-    title="A read that turns into a write",
-    rule="A transaction that is going to write says so when it begins: BEGIN IMMEDIATE.",
+    title='SQLite "database is locked" in spite of a timeout',
+    subtitle="A transaction reads first, then writes, and fails at once.",
+    rule="Start a transaction that writes with BEGIN IMMEDIATE.",
     happened=(
-        "Cardano's consensus layer, twelve nodes under load: 297 of these failures, each from a transaction that read "
-        "before it wrote. Trying the statement again never helped, and took nodes down.",
+        "The consensus layer of Cardano hit this 297 times on twelve nodes under load. Each "
+        "time, a transaction had read before it wrote. Repeating the statement never helped, and "
+        "nodes went down.",
         "https://github.com/IntersectMBO/ouroboros-consensus/pull/2233",
     ),
-    question="A and B have both read; A writes and commits. B may wait for an hour. How long does it wait?",
+    question="A and B have both read. A writes and commits. B may wait for an hour. How long does B wait?",
     shared="count",
     private=("count",),
     ways={
         "naive": Way(
-            says="BEGIN, read, write, COMMIT, with a timeout of an hour",
-            because="B has read what is old now, and no wait can make it new: it is refused without one.",
+            says="runs BEGIN, reads, writes, with a timeout of an hour",
+            because=("The snapshot of B is out of date. No wait can change that, so SQLite rejects the write at once."),
         ),
         "wrong-try-again": Way(
-            says="the same, and the statement is tried again",
+            says="does the same, and repeats the statement that failed",
             shows="A1 B1 A2 B2 B3 B4",
-            because="as long as its transaction lasts, B sees what was there when it first read.",
+            because="B sees its old snapshot until its transaction ends.",
         ),
         "fixed": Way(
-            says="tool counter add: BEGIN IMMEDIATE, under a lock that is fair",
+            says="runs `tool counter add`, which uses BEGIN IMMEDIATE under a fair lock",
             steps=transaction("counter_add", {"read": "SELECT VALUE FROM tool_counters"}),
             shows="A1 B1 A2 A3",
-            because="B began to read only when A had committed.",
+            because="B started to read only after A had committed.",
         ),
     },
     steps=(
         Step("read", "sql", "counts.db", statement="SELECT"),
         Step("write, commit", "sql", "counts.db", statement="UPDATE"),
     ),
-    mechanisms=(with_reading_first("was refused at once"),),
+    mechanisms=(with_reading_first("failed at once"),),
     symbol="sampletool.state.sqlite:SqliteStore._transaction",
-    still_broken_by="a framework that begins transactions by itself (Django has had `transaction_mode` since 5.1; "
-    "Python's own `isolation_level` is `DEFERRED`), and a long read that keeps a checkpoint from ending.",
 )

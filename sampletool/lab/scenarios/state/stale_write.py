@@ -1,7 +1,7 @@
-"""An agent reads a value, thinks about it for a minute, and writes back what it made of it.
+"""An agent reads a text, thinks about it for a minute, and writes back its new version.
 
-No lock can be held for as long as a person thinks. Meanwhile another caller has changed the value, and that change is
-written over without anybody having seen it. Reading once more just before writing only makes the gap smaller.
+No lock can be held while a person or a model thinks. In the meantime, another agent has changed the text. The write
+replaces that change, and nobody has seen it. A second read just before the write only makes the gap smaller.
 """
 
 from collections.abc import Iterator
@@ -45,42 +45,44 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """A change is in the text from the moment when its worker is answered that it was accepted."""
+    """When a worker has reported success, its change is in the text."""
     for letter in history.served:
         if history.now.split().count(f"+{letter}") != 1:
-            yield f"{letter}'s change was accepted, and is not in the text."
+            yield f"{letter} reported success, but its change is not in the text."
     for letter in history.letters:
         if history.is_over and letter not in history.served:
-            yield f"{letter} could not make its change."
+            yield f"{letter} failed to make its change."
 
 
 scenario = Scenario(
-    title="Read, thought about, written back over another change",
-    rule="Say which version you read, and write only over that one; if it has changed, read again.",
+    title="Stale write: an edit replaces a newer version",
+    subtitle="A slow edit overwrites a quick one.",
+    rule="Write only if the version is still the one that you read. If it has changed, read again.",
     happened=(
-        "hermes-agent wrote its files atomically and still lost changes: each write was whole, and each was made from "
-        "what had been read too early.",
+        "hermes-agent wrote its files atomically and still lost changes. Each write was "
+        "complete, but it was based on a version that had been read too early.",
         "https://github.com/NousResearch/hermes-agent/issues/18795",
     ),
-    question="A reads and thinks. B reads, thinks and writes. Now A writes. What has become of B's change?",
+    question="A reads and thinks. B reads, thinks and writes. Now A writes. What happens to B's change?",
     shared="text",
     private=("text",),
     ways={
         "naive": Way(
-            says="read, think, write",
+            says="reads, thinks, writes",
             shows="A1 B1 B2 A2",
-            because="A wrote what it had made of the text without B's change.",
+            because="A's text was based on the version before B's change.",
         ),
         "wrong-read-again": Way(
-            says="read once more just before writing, and start again if it has changed",
+            says="reads once more before the write, and starts again if the text has changed",
             shows="A1 A2 B1 B2 B3 A3",
-            because="between the last look and the write there is still a gap.",
+            because="B wrote between A's second read and A's write.",
         ),
         "fixed": Way(
-            says="tool state set --if-version: refused if another write came between, then read again",
+            says="runs `tool state set --if-version`, and reads again if another write came first",
             shows="A1 B1 B2 A2 A3 A4",
-            because="A's first write was refused, since the version was not the one it had read; its second one was "
-            "made from B's text.",
+            because=(
+                "A's first write was rejected, because the version had changed. A's second write was based on B's text."
+            ),
         ),
     },
     steps=(
@@ -90,26 +92,25 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "state/sql_verbs.py:_lock_value",
-            says="not comparing the version",
+            says="do not compare the version",
             pattern="if_version is not None and if_version != version",
             instead="if_version is None and version < 0",
-            breaks="change was accepted, and is not in the text",
+            breaks="reported success, but its change is not in the text",
         ),
         Removal(
             "state/update.py:update",
-            says="not saying which version was read",
+            says="do not send the version that was read",
             pattern="store.state_set(key, change(value), if_version=version)",
             instead="store.state_set(key, change(value))",
-            breaks="change was accepted, and is not in the text",
+            breaks="reported success, but its change is not in the text",
         ),
         Removal(
             "state/update.py:update",
-            says="not trying again",
+            says="do not try again",
             pattern="attempt == attempts - 1",
             instead="attempt < attempts",
-            breaks="could not make its change",
+            breaks="failed to make its change",
         ),
     ),
     symbol="sampletool.state.update:update",
-    still_broken_by="a change that cannot be made again, because it has had an effect outside: see retry-twice.",
 )

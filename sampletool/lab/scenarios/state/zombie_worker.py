@@ -1,8 +1,8 @@
-"""A worker claims an item for a while, and is held up: a full disk, a debugger, a laptop that was closed.
+"""A worker claims a job for a limited time. Then something pauses it: a full disk, a debugger, a laptop that is closed.
 
-Its time is over, another one claims the item and finishes it. Then the first one wakes up, knows nothing of all that,
-and writes its old result over the new one. Looking at the clock or at the store before writing does not help: it may
-be held up again right after it looked.
+The claim expires, and another worker claims the job and finishes it. Then the first worker continues. It has noticed
+nothing, and writes its old result over the new one. A check of the clock or of the store before the write does not
+help, because the worker may be paused right after the check.
 """
 
 import time
@@ -15,7 +15,7 @@ from ...scenario import History, Removal, Scenario, Way
 from ._stores import key, open_here, steps, store_in, writes
 
 LEASE_MS = {"A": 1, "B": 60_000}
-"""A's time is over as soon as it has claimed."""
+"""The claim of A expires at once."""
 
 
 def naive(worker: str) -> None:
@@ -68,41 +68,43 @@ def look(directory: Path) -> Seen:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """A result is written only by the worker whose claim of the item is the newest at that moment."""
+    """Only the worker with the newest claim writes a result."""
     for moment in history.moments:
         before, after = moment.before, moment.after
         if after.version != before.version and before.owner not in ("nobody", moment.worker):
-            yield f"{moment.worker} wrote its result while the item was {before.owner}'s."
+            yield f"{moment.worker} wrote its result while {before.owner} had the job."
     if history.is_over and history.now.owner == "B" and history.now.result == "none":
-        yield "B has the item, for long enough, and no result was kept."
+        yield "B has the job, but no result was kept."
 
 
 scenario = Scenario(
-    title="A worker that was given up wakes up and writes",
-    rule="Only the store can tell who is late: let every write carry the number of its claim.",
+    title="Fencing token: an expired worker overwrites its successor",
+    subtitle="A paused worker wakes up after its lease and writes an old result.",
+    rule="Give each claim a growing number, and let the store reject writes with an old number.",
     happened=(
-        "HBase lost data when a server paused for garbage collection beyond its lease and then wrote on; the number "
-        "that grows with each claim, called a fencing token, is the answer.",
+        "HBase lost data when a server paused for garbage collection for longer than its lease, "
+        "and then continued to write. The fix is a number that grows with each claim: a fencing "
+        "token.",
         "https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html",
     ),
-    question="A's lease ends, B claims the item and writes its result. Now A wakes up. Whose result is kept?",
+    question="A's claim expires. B claims the job and writes its result. Now A wakes up. Whose result is kept?",
     shared="item",
     private=("task.generation",),
     ways={
         "naive": Way(
-            says="claim, work, write the result",
+            says="claims, works, writes the result",
             shows="A1 B1 B2 A2",
-            because="A did not know that its claim was over, and nobody compared.",
+            because="A did not know that its claim had expired, and the store did not check.",
         ),
         "wrong-look-first": Way(
-            says="look whether the claim is still one's own, then write",
+            says="checks that its claim is current, then writes",
             shows="A1 A2 B1 B2 B3 A3",
-            because="A looked in time, and was held up between looking and writing.",
+            because="A checked in time, and was paused between the check and the write.",
         ),
         "fixed": Way(
-            says="a fenced write: the store compares the claim's number in the same step",
+            says="writes with --fence, so that the store checks the claim in the same transaction",
             shows="A1 B1 B2 A2",
-            because="A came with claim 1, the item was at claim 2, and the store refused.",
+            because="A wrote with claim 1. The job was at claim 2, so the store rejected the write.",
         ),
     },
     steps=(
@@ -113,21 +115,21 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "state/store.py:Store._write",
-            says="no fence, and no key that it implies",
+            says="do not send the fencing token",
             pattern="key = remembered_key(once, verb, str(name))",
             instead="once, key = (UNCONDITIONAL, None)",
-            breaks="wrote its result while the item was B",
+            breaks="wrote its result while B had the job",
         ),
         Removal(
             "state/sql_verbs.py:lock_claim",
-            says="not comparing the number of the claim",
+            says="do not compare the number of the claim",
             pattern="found.generation != claim.generation",
             instead="found.generation < claim.generation",
-            breaks="wrote its result while the item was B",
+            breaks="wrote its result while B had the job",
         ),
         Removal(
             "state/sql.py:SqlStore.write",
-            says="looking at the claim before the transaction",
+            says="check the claim before the transaction",
             pattern="""\
 def body(db: Session) -> Reply:
     if write.key is not None:
@@ -147,9 +149,8 @@ def body(db: Session) -> Reply:
     remembered = _find_result(db, write)
     ...
 """,
-            breaks="wrote its result while the item was B",
+            breaks="wrote its result while B had the job",
         ),
     ),
     symbol="sampletool.state.sql_verbs:lock_claim",
-    still_broken_by="an effect outside of the store, which cannot compare: a mail, a file, a printer.",
 )

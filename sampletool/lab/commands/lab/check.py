@@ -1,0 +1,228 @@
+"""Check a scenario: the right variant must hold on every schedule explored, the wrong ones must not."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from ....kit.context import Context
+from ....kit.contract.text import between_words, counted
+from ....kit.program import PROGRAM
+from ...draw import terminal_width
+from ...errors import UnexpectedOutcome
+from ...explore import MOST_SCHEDULES, CheckedVariant, Exploration, check_variants
+from ...scenario import STRIKES, Scenario, find, is_right
+from ._options import AllOption, NameArgument, chosen, one_by_one, spec_with
+
+spec = spec_with("lab check planted-link")
+
+NOT_EXPLORED = (
+    "more workers than these, and more rounds",
+    "threads, and memory that processes share",
+    "other machines, and file systems that behave in another way",
+)
+"""What `lab check` never explores."""
+
+
+@dataclass(frozen=True)
+class Explored:
+    """The schedules of one kind that were run."""
+
+    schedules: int
+    broken: int
+    is_complete: bool
+    """Whether there are no more schedules of this kind."""
+    reasons: dict[str, int]
+    example: str | None
+    """The first schedule that broke the invariant."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What was explored of one variant."""
+
+    variant: str
+    named_steps: Explored
+    """Every order of the steps that the scenario names."""
+    every_step: Explored | None
+    """Orders of all calls that have to do with files: one of each class that makes a difference."""
+    every_step_workers: int | None
+    """How many workers took part in `every_step`."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The verdict about a scenario, with its bound."""
+
+    scenario: str
+    is_as_expected: bool
+    """Whether the right variants held on every schedule explored, and each wrong one broke."""
+    surprises: list[str]
+    workers: int
+    rounds: int
+    """How often each worker does its work."""
+    strikes: list[str]
+    """What happens to the first worker: at each of its steps, there is a schedule with it."""
+    not_explored: list[str]
+    variants: list[Variant]
+
+    def lines(self) -> list[str]:
+        """Return the verdict as text."""
+        verdict = "as expected: fixed held on every schedule explored, the others broke"
+        if not self.is_as_expected:
+            verdict = "NOT AS EXPECTED"
+        width = terminal_width()
+        lines = between_words(f"{self.scenario}: {verdict}", width, "", "  ")
+        lines += between_words(f"Explored: {self._bound()}.", width, "  ", "    ")
+        for variant in self.variants:
+            lines += self._variant_lines(variant, width)
+        not_explored = f"Not explored: {'; '.join(self.not_explored)}."
+        return [*lines, *between_words(not_explored, width, "  ", "    ")]
+
+    def _bound(self) -> str:
+        strikes = "no kills"
+        if self.strikes:
+            strikes = f"{' or '.join(self.strikes)} at each step of A"
+        return f"{counted(self.workers, 'worker')}, {counted(self.rounds, 'round')} each, {strikes}"
+
+    def _variant_lines(self, variant: Variant, width: int) -> list[str]:
+        lines = [f"  {variant.variant}: {_count(variant.named_steps)}"]
+        lines += self._example_lines(variant.variant, variant.named_steps, width)
+        if variant.every_step is not None:
+            who = ""
+            if variant.every_step_workers != self.workers:
+                who = f" and {variant.every_step_workers} workers"
+            count = _count(variant.every_step)
+            lines += between_words(f"with every call as a step{who}: {count}", width, "    ", "      ")
+            lines += self._example_lines(variant.variant, variant.every_step, width, "--every-step")
+        return lines
+
+    def _example_lines(self, variant: str, explored: Explored, width: int, option: str = "") -> list[str]:
+        lines = []
+        for reason, number in explored.reasons.items():
+            lines += between_words(f"{number} x {reason}", width, "    ", "      ")
+        if explored.example is not None:
+            # Three lines: the name of the program may be longer in a project of its own.
+            lines.append(f"    for example: {PROGRAM} lab run {self.scenario} \\")
+            lines.append(f"      --variant {variant} {option}".rstrip() + " \\")
+            lines.append(f'      --schedule "{explored.example}"')
+        return lines
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The verdicts about several scenarios."""
+
+    checks: list[Check]
+
+    def lines(self) -> list[str]:
+        """Return the verdicts as text."""
+        lines = []
+        for check in self.checks:
+            lines += check.lines()
+        return lines
+
+
+def _count(explored: Explored) -> str:
+    more = "" if explored.is_complete else " (and there are more, which were not run)"
+    return f"{counted(explored.schedules, 'schedule')}{more}: {explored.broken} broken"
+
+
+def check_scenario(context: Context, name: str, workers: int | None, limit: int) -> Check:
+    """Explore all variants of a scenario, and return the verdict."""
+    scenario = find(name)
+    checked = check_variants(context, scenario, workers, limit)
+    surprises = []
+    for found in checked.values():
+        surprises += found.surprises
+    right_first = sorted(checked, key=lambda variant: not is_right(variant))
+    return Check(
+        scenario=name,
+        is_as_expected=not surprises,
+        surprises=surprises,
+        workers=workers or scenario.workers,
+        rounds=1,
+        strikes=[STRIKES[strike] for strike in scenario.strikes],
+        not_explored=_not_explored(scenario),
+        variants=[_describe(variant, checked[variant]) for variant in right_first],
+    )
+
+
+def _not_explored(scenario: Scenario) -> list[str]:
+    if scenario.world is None:
+        calls = "steps inside of calls of C code, such as SQLite"
+        if not scenario.steps_every_call:
+            calls = "calls between the named steps"
+    else:
+        calls = "other event loops"
+    missing = [STRIKES[strike] for strike in STRIKES if strike not in scenario.strikes]
+    return [calls, " and ".join(missing), *NOT_EXPLORED]
+
+
+def _describe(variant: str, checked: CheckedVariant) -> Variant:
+    every_step = None
+    workers = None
+    if checked.every_step is not None:
+        every_step = _explored(checked.every_step)
+        workers = len(checked.every_step.recordings[0].workers)
+    return Variant(
+        variant=variant,
+        named_steps=_explored(checked.named_steps),
+        every_step=every_step,
+        every_step_workers=workers,
+    )
+
+
+def _explored(exploration: Exploration) -> Explored:
+    example = exploration.bad[0].schedule if exploration.bad else None
+    return Explored(
+        schedules=len(exploration.recordings),
+        broken=len(exploration.bad),
+        is_complete=exploration.is_complete,
+        reasons=exploration.reasons,
+        example=example,
+    )
+
+
+def run_check(
+    context: Context,
+    name: str | None,
+    every: bool,
+    workers: int | None,
+    limit: int,
+) -> Check | Checks:
+    """Check one scenario, or all. Raise UnexpectedOutcome if one of them is not as expected."""
+    checks = []
+    for each in one_by_one(context, chosen(name, every)):
+        checks.append(check_scenario(context, each, workers, limit))
+    outcome: Check | Checks = Checks(checks) if every else checks[0]
+    surprises = []
+    for check in checks:
+        surprises += check.surprises
+    if surprises:
+        raise UnexpectedOutcome(surprises=surprises, data=outcome)
+    return outcome
+
+
+WorkersOption = Annotated[int | None, typer.Option(min=2, max=3, help="Let this many workers take part.")]
+
+LimitOption = Annotated[
+    int,
+    typer.Option(min=1, max=10_000, help="Run at most N schedules of every call.", metavar="N"),
+]
+
+
+def command(
+    ctx: typer.Context,
+    name: NameArgument = None,
+    every: AllOption = False,
+    workers: WorkersOption = None,
+    limit: LimitOption = MOST_SCHEDULES,
+) -> Check | Checks:
+    """Run a race condition in every order, within a bound.
+
+    The right variant must hold on each of these schedules, and each wrong variant must break on at
+    least one, which shows that a mistake would be found. The output says what was explored, and
+    what was not: it is evidence within this bound, not a proof.
+    """
+    return run_check(ctx.obj, name, every, workers, limit)

@@ -1,0 +1,80 @@
+"""Create the starter file of an exercise."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ....kit.completion import offering
+from ....kit.contract.command_spec import CommandSpec
+from ....kit.contract.file_errors import OutputExists
+from ....kit.contract.response import Effect
+from ....kit.global_options import DryRunOption
+from ....kit.program import PROGRAM
+from ....kit.safety.atomic_file import create, read_regular
+from ...errors import NoExercise, ScenarioNotFound
+from ...starter_files import exercise_names, starter_file_name, starter_text
+
+spec = CommandSpec(
+    effect="outputs",
+    errors=(NoExercise, ScenarioNotFound, OutputExists),
+    examples=(
+        "lab exercise lost-config-update",
+        "lab exercise stale-lock --output mine.py",
+    ),
+)
+
+_MAX_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Exercise:
+    effect: Effect
+    scenario: str
+    output: str
+
+    def lines(self) -> list[str]:
+        return [
+            f"{self.output}: {self.effect}",
+            f"Find the schedule that breaks it: {PROGRAM} lab try {os.path.basename(self.output)}",
+            "Then change the file until no schedule breaks.",
+        ]
+
+
+def command(
+    ctx: typer.Context,
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A race with an exercise, such as lost-config-update.",
+            autocompletion=offering(lambda _: exercise_names()),
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write to FILE.  [default: the name of the race, with .py]"),
+    ] = None,
+    dry_run: DryRunOption = False,
+) -> Exercise:
+    """Create a file with an exercise: a bug that you fix.
+
+    The file has a function with the bug, and a check that finds it. Run the file with
+    `tool lab try FILE`. When that command exits with 0, you have solved the exercise.
+
+    A file that you have changed is never overwritten.
+    """
+    text = starter_text(name).encode()
+    chosen = Path(starter_file_name(name)) if output is None else output
+    path = Path(os.path.realpath(chosen.parent, strict=True)) / chosen.name
+    if os.path.lexists(path):
+        if read_regular(path, _MAX_BYTES, follow=False) != text:
+            hint = f"To keep your work, write to another file: --output FILE. Or run `{PROGRAM} lab try`."
+            raise OutputExists(str(path), found="it has another text", suggestion=hint)
+        effect: Effect = "unchanged"
+    else:
+        effect = "created"
+        if not dry_run:
+            create(path, text)
+    return Exercise(effect, name, str(path))

@@ -1,0 +1,1 @@
+"""Starter files of the exercises that are about build and process."""

@@ -1,0 +1,78 @@
+"""Find out whether the invariant of a learner's file can fail at all.
+
+An invariant that cannot fail calls every program right. The usual mistake is a comparison without
+`assert` or `return`.
+"""
+
+import ast
+from pathlib import Path
+
+
+def can_never_fail(file: Path) -> bool:
+    """Return whether invariant() and always() contain nothing that could say that something broke.
+
+    Look at them and at all functions of the file that they can call. What another module could
+    raise is not known, so a call of an imported function counts as something that can fail.
+    """
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        # Running the file says what is wrong with it.
+        return False
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    imported = _imported_functions(tree)
+    judges: tuple[str, ...] = ("invariant", "always")
+    pending = [name for name in judges if name in functions]
+    if "invariant" not in pending:
+        return False
+    seen: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        function = functions[name]
+        is_judge = name in judges
+        if _can_say_no(function, may_return=is_judge):
+            return False
+        called = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        if called & imported:
+            return False
+        pending += sorted(called & functions.keys())
+    return True
+
+
+def _can_say_no(function: ast.FunctionDef, *, may_return: bool) -> bool:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Raise):
+            return True
+        if isinstance(node, ast.Assert) and not _is_always_true(node.test):
+            return True
+        if may_return and isinstance(node, ast.Return) and not _is_none(node.value):
+            return True
+    return False
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, ast.Constant) and value.value is None
+
+
+def _is_always_true(test: ast.expr) -> bool:
+    """Return whether this is a constant, or a tuple: `assert (x, "message")` always holds."""
+    if isinstance(test, ast.Tuple):
+        return bool(test.elts)
+    return isinstance(test, ast.Constant) and bool(test.value)
+
+
+def _imported_functions(tree: ast.Module) -> set[str]:
+    """Return the names of what the file imports by `from X import name`, without classes."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                name = alias.asname or alias.name
+                if name[:1].islower():
+                    names.add(name)
+    return names

@@ -1,0 +1,62 @@
+"""Order the scenarios as a course: by level, and within a level from easy to hard.
+
+`tool lab list`, the index of the pages and the menu of the explorer use this order.
+"""
+
+from collections.abc import Mapping
+
+from .scenario import names
+
+LEVELS: Mapping[str, tuple[str, ...]] = {
+    "start here": ("lost-config-update",),
+    "files": (
+        "torn-write",
+        "interleaved-log",
+        "shared-output",
+        "several-files",
+        "planted-link",
+    ),
+    "locks": ("stale-lock", "lock-order", "lock-conflict", "leaked-lock"),
+    "processes": (
+        "orphan-child",
+        "reused-pid",
+        "in-process-queue",
+        "coordinator",
+        "fork-with-threads",
+    ),
+    "stores": ("lost-increments", "double-claim", "stale-write", "sqlite-upgrade"),
+    "distributed": ("retry-twice", "zombie-worker"),
+}
+
+OTHER_LEVEL = "more"
+"""The level of a scenario that LEVELS does not name, such as one that a fork has added."""
+
+
+def names_by_level() -> dict[str, list[str]]:
+    """Return the scenarios of each level. Leave out levels without scenarios.
+
+    A project that has removed a part does not have its scenarios either.
+    """
+    remaining = names()
+    by_level: dict[str, list[str]] = {}
+    for level, level_names in LEVELS.items():
+        present = [name for name in level_names if name in remaining]
+        if present:
+            by_level[level] = present
+        remaining = [name for name in remaining if name not in present]
+    if remaining:
+        by_level[OTHER_LEVEL] = remaining
+    return by_level
+
+
+def names_in_order() -> list[str]:
+    """Return the names of all scenarios in the order of the course."""
+    return [name for level_names in names_by_level().values() for name in level_names]
+
+
+def level_of(name: str) -> str:
+    """Return the level of a scenario. Raise KeyError if there is no such scenario."""
+    for level, level_names in names_by_level().items():
+        if name in level_names:
+            return level
+    raise KeyError(name)

@@ -1,0 +1,1 @@
+"""Programs whose verdict is known. The test copies each to a Python file."""

@@ -1,0 +1,87 @@
+"""The exercises: each starter file breaks, and the solution on the page is right."""
+
+import ast
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from docs.lab.blocks import SOLUTIONS, solution_path
+from docs.lab.generate import LABS, path_of
+from sampletool.kit.testing.tool import Tool
+from sampletool.lab.starter_files import exercise_names, starter_text
+
+_JUDGES = ("prepare", "invariant")
+
+
+@pytest.mark.parametrize("name", exercise_names())
+def test_the_starter_file_breaks(tool: Tool, name: str) -> None:
+    created = tool("lab", "exercise", name).data
+    file_name = Path(created["output"]).name
+
+    ran = tool("lab", "try", file_name)
+
+    assert (created["effect"], ran.status, ran.code) == ("created", 3, "RACE_FOUND")
+
+
+@pytest.mark.parametrize("name", exercise_names())
+def test_no_schedule_breaks_the_solution(tool: Tool, name: str) -> None:
+    shutil.copy(solution_path(name), tool.cwd / "solution.py")
+
+    ran = tool("lab", "try", "solution.py")
+
+    assert ran.status == 0, ran.text
+
+
+@pytest.mark.parametrize("name", exercise_names())
+def test_the_solution_is_judged_by_the_functions_of_the_starter_file(name: str) -> None:
+    starter = _functions(starter_text(name))
+    solution = _functions(solution_path(name).read_text())
+
+    for judge in _JUDGES:
+        assert solution.get(judge) == starter.get(judge)
+    assert solution != starter
+
+
+@pytest.mark.parametrize("name", exercise_names())
+def test_the_page_has_the_exercise_and_its_solution(name: str) -> None:
+    page = (LABS / f"{path_of(name)}.md").read_text()
+
+    assert f"tool lab exercise {name}\ntool lab try {name.replace('-', '_')}.py" in page
+    assert "<!-- fill: solution -->" in page
+    assert "<summary>Hint</summary>" in page
+
+
+def test_each_lesson_ends_in_an_exercise_that_exists() -> None:
+    lessons = sorted(LABS.glob("learn/**/[1-9]-*.md"))
+
+    exercises = []
+    for lesson in lessons:
+        _, _, your_turn = lesson.read_text().partition("## Your turn")
+        exercises += re.findall(r"\$ tool lab exercise ([\w-]+)", your_turn)
+
+    assert len(exercises) == len(lessons)
+    assert set(exercises) <= set(exercise_names())
+
+
+def test_the_page_for_teachers_lists_every_exercise() -> None:
+    page = (LABS / "teach.md").read_text()
+
+    for name in exercise_names():
+        assert re.search(rf"[|,] {name}\b", page), name
+
+
+def test_each_solution_belongs_to_an_exercise() -> None:
+    solutions = {path for path in SOLUTIONS.rglob("*.py") if path.name != "__init__.py"}
+
+    assert solutions == {solution_path(name) for name in exercise_names()}
+
+
+def _functions(text: str) -> dict[str, str]:
+    """Return each function of a file, without comments and formatting."""
+    functions = {}
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            functions[node.name] = ast.dump(node)
+    return functions
