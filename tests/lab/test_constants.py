@@ -17,6 +17,9 @@ CONSTANTS = (
     Constant("draw._NARROWEST", 10, "less: words do not fit into a lane"),
     Constant("explore._AT_ONCE", 100, "more: all turns of a large scenario fill the memory; less: processes idle"),
     Constant("explore.MOST_SCHEDULES", 50, "more: a check takes minutes; less: it misses mistakes"),
+    Constant(
+        "commands.lab.exercise._MAX_BYTES", 1024 * 1024, "more: a huge file takes memory; less: a solution is too large"
+    ),
     Constant("learner.BROKEN", 3, "1 or 2: a failure of Python counts as a broken invariant"),
     Constant("learner.CANNOT_JUDGE", 5, "the same as another exit code: a wrong file counts as a race"),
     Constant("learner.REFUSED", 4, "the same as another exit code: what is refused counts as a race"),

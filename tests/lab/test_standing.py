@@ -37,6 +37,6 @@ def test_a_command_stands_in_the_production_code_also_while_it_waits_for_a_lock(
 def test_where_the_power_may_fail_each_event_tells_what_the_disk_may_hold(lab: Lab) -> None:
     events = lab.play("torn-write", "fixed", "A1 A2 A3 A4 A5").events
 
-    old, new = 'name="old" level=1', 'name="new" level=2'
+    old, new = '[settings] name="old" level=1', '[settings] name="new" level=2'
     assert [event.on_disk for event in events] == [(old,), (old,), (old,), (new, old), (new,), (new,)]
     assert {event.on_disk for event in lab.play("lost-config-update", "naive").events} == {None}

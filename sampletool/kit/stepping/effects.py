@@ -72,9 +72,7 @@ def effects_of(
     """
     collector = _Collector(root)
     if event in _ON_NAMES:
-        # The first path of a symbolic link is only its text.
-        names = paths[1:] if event == "os.symlink" else paths
-        collector.change_names(names, succeeds=_would_succeed(event, paths))
+        collector.change_names(_changed_names(event, paths), succeeds=_would_succeed(event, paths))
     elif event == "open":
         collector.open(paths[0], facts["flags"])
     elif event in ("fcntl.flock", "blocked"):
@@ -92,6 +90,14 @@ def effects_of(
         if not paths:
             collector.effects["anything"] = WRITE
     return collector.effects
+
+
+def _changed_names(event: str, paths: Sequence[str]) -> Sequence[str]:
+    """Return the paths whose names the call creates or removes."""
+    if event == "os.symlink":
+        # The first path of a symbolic link is only its text.
+        return paths[1:]
+    return paths
 
 
 def _would_succeed(event: str, paths: Sequence[str]) -> bool:

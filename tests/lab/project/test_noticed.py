@@ -33,7 +33,7 @@ MISTAKES = {
             ),
             ("kit/safety/atomic_file.py", "os.O_CREAT | os.O_EXCL", "os.O_CREAT"),
         ),
-        reason="A wrote over the file mine",
+        reason="A overwrote the file mine",
     ),
     "a log that is truncated before each line": Mistake(
         scenario="interleaved-log",
@@ -47,7 +47,7 @@ MISTAKES = {
         reason="is not in the log",
     ),
     "a retry with another result than the first try": Mistake(
-        scenario="retry-beside",
+        scenario="retry-twice",
         changes=(
             (
                 "state/sql.py",
@@ -55,7 +55,7 @@ MISTAKES = {
                 'Reply([2, "updated"], is_replayed=True)',
             ),
         ),
-        reason="got another result than the first try",
+        reason="got another result than the first attempt",
     ),
     "a lock file that is removed, without a second look": Mistake(
         scenario="stale-lock",
@@ -94,7 +94,7 @@ MISTAKES = {
                 "make_lock(lock_path_of(path)",
             ),
         ),
-        reason="was answered that its key is saved",
+        reason="reported success, but its key is not in",
     ),
 }
 

@@ -5,7 +5,9 @@ arrived all look the same. So the client gives the request a key, and the second
 key, booking the order and storing the key must be one step.
 """
 
+import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,7 +44,8 @@ def wrong_mark_first(worker: str) -> None:
 
 def fixed(worker: str) -> None:
     if no_response_yet():
-        open_here().counter_add(key("orders"), 1, Once(key=key("order-17")))
+        counted = open_here().counter_add(key("orders"), 1, Once(key=key("order-17")))
+        sys.stdout.write(json.dumps({"booked": counted.value}))
         respond()
 
 
@@ -65,11 +68,14 @@ def look(directory: Path) -> int:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """The order is never booked twice, and it is booked when an attempt has responded."""
+    """The order is never booked twice, it is booked when an attempt has responded, and all agree."""
     if history.now > 1:
         yield f"one order was sent, and {history.now} are booked."
     if history.now < 1 and (history.served or history.is_over):
         yield "one order was sent, and none is booked."
+    for letter, response in history.answers.items():
+        if response.get("booked", 1) != 1:
+            yield f"{letter} got another result than the first attempt."
 
 
 TRANSACTION = transaction("counter_add", {"look for the key": "SELECT DIGEST", "book": "INSERT INTO tool_counters"})
