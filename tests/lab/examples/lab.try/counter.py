@@ -1,4 +1,7 @@
-"""What the examples of `lab try` are run with: each worker counts in a file of its own, so every schedule is good."""
+"""The file that the examples of `lab try` use. No schedule breaks it.
+
+Each worker counts in a file of its own.
+"""
 
 from pathlib import Path
 
@@ -8,4 +11,5 @@ def worker(name: str) -> None:
 
 
 def invariant() -> None:
-    assert sorted(file.name for file in Path().iterdir()) == ["A", "B"]
+    for file in Path().iterdir():
+        assert file.read_text() == "1"
