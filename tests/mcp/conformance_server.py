@@ -27,6 +27,7 @@ _PNG = base64.b64encode(
 _WAV = base64.b64encode(
     b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0@\x1f\0\0\x80>\0\0\2\0\x10\0data\0\0\0\0"
 )
+_SECONDS_BETWEEN_REPORTS = 0.05
 _NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
 _JSON_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -93,7 +94,7 @@ async def _call_tool(context: Any, params: types.CallToolRequestParams) -> types
     if params.name == "test_tool_with_progress":
         for done in (0, 50, 100):
             await context.session.report_progress(done, 100, f"{done} of 100")
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(_SECONDS_BETWEEN_REPORTS)
     content = _TOOLS[params.name]()
     return types.CallToolResult(content=content, is_error=params.name == "test_error_handling")
 

@@ -3,12 +3,16 @@
 import asyncio
 import json
 import os
+import time
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 import tests.mcp.support  # noqa: F401  # It skips these tests if the SDK is not installed.
+
+_SECONDS_TO_READ_TOO_MUCH = 0.1
+"""How long to look whether more messages are read than there is room for."""
 
 
 @pytest.fixture
@@ -67,7 +71,10 @@ def test_a_client_that_floods_the_server_has_to_wait(
         thread = asyncio.create_task(stdio.in_thread(messages._read_lines))
         while messages._lines.qsize() < 3:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)
+        # Give the thread some time to read more than it may.
+        deadline = time.monotonic() + _SECONDS_TO_READ_TOO_MUCH
+        while time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
         count: int = messages._lines.qsize()
         os.close(writer)
         for _ in range(10):

@@ -33,7 +33,6 @@ NOT_REWRITTEN = frozenset(
         "tests/kit/stepping",
         "tests/lab",
         "tests/lab/commands",
-        "tests/lab/examples/lab.try",
         "tests/lab/explorer",
         "tests/lab/mutants",
         "tests/lab/project",

@@ -446,6 +446,7 @@ def test_the_text_of_a_list_has_a_column_for_origins_only_on_request() -> None:
                 errors=(VersionConflict,),
                 locks=("settings file",),
                 reads=("settings", "stdin"),
+                stdin_arguments=("words",),
             ),
         ),
         (

@@ -70,7 +70,7 @@ def test_each_error_has_a_heading_and_says_what_to_do_and_whether_to_try_again()
 
     assert len(sections) > 40
     for section in sections:
-        assert re.match(r"`[A-Z_]+`\n\n[A-Z].+\.\n", section), section
+        assert re.match(r"`[A-Z0-9_]+`\n\n[A-Z].+\.\n", section), section
         assert "* **What to do:** " in section, section
         assert "* **Try again:** " in section, section
         # A placeholder such as {path} is no word that a reader knows.

@@ -93,8 +93,8 @@ scenario = Scenario(
         Removal(
             "state/sql_verbs.py:_lock_value",
             says="do not compare the version",
-            pattern="if_version is not None and if_version != version",
-            instead="if_version is None and version < 0",
+            pattern="if_version is not None and if_version != current_version",
+            instead="if_version is None and current_version < 0",
             breaks="reported success, but its change is not in the text",
         ),
         Removal(

@@ -8,6 +8,7 @@ other one.
 import asyncio
 import json
 import os
+import random
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -25,6 +26,8 @@ Arguments = dict[str, Any]
 
 TASKS = 3
 _BYTES_PER_TOKEN = 4
+_LONGEST_LIFE_SECONDS = 0.3
+"""A command that is killed gets at most so much time. Some have finished by then."""
 
 MAX_TOKENS = {"manifest": 9_000, "mcp": 9_000}
 """How many tokens an agent reads: the descriptions of what it uses, and all responses."""
@@ -109,7 +112,7 @@ class ManifestAgent:
         )
         if is_killed:
             # At some moment of its start or of its work: the machine decides.
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(random.uniform(0, _LONGEST_LIFE_SECONDS))
             with suppress(ProcessLookupError):
                 process.kill()
         line, _ = await process.communicate()
