@@ -1,4 +1,4 @@
-"""A sample command-line application that works correctly when many run it at the same time.
+"""A sample command-line application that many can run at the same time.
 
 Each command prints one response on stdout: JSON for programs, text on a terminal. Everything else
 is printed on stderr.

@@ -72,7 +72,7 @@ def is_of_a_part(module: str) -> bool:
 
 @pytest.mark.parametrize(
     ("arguments", "at_most"),
-    [(["config", "get", "level"], 67), (["config", "set", "a", "1"], 116)],
+    [(["config", "get", "level"], 68), (["config", "set", "a", "1"], 116)],
 )
 @pytest.mark.usefixtures("workspace")
 def test_a_plain_command_imports_few_modules_besides_typer(

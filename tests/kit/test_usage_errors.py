@@ -22,10 +22,18 @@ def mistakes_in(words: str) -> list[dict[str, Any]]:
     return mistakes
 
 
-def _mistake(param: str, code: str, message: str, hint: str | None = None) -> dict[str, Any]:
+def _mistake(
+    param: str,
+    code: str,
+    message: str,
+    hint: str | None = None,
+    corrected: str | None = None,
+) -> dict[str, Any]:
     mistake = {"param": param, "code": code, "message": message}
     if hint is not None:
         mistake["suggestion"] = hint
+    if corrected is not None:
+        mistake["corrected_input"] = corrected
     return mistake
 
 
@@ -51,6 +59,7 @@ _NO_KEY = _mistake("KEY", "MISSING", "Missing argument 'KEY'")
                 "UNKNOWN_OPTION",
                 "No such option: --rwa",
                 "Did you mean '--raw'?",
+                corrected="--raw",
             ),
         ),
         (
@@ -60,6 +69,7 @@ _NO_KEY = _mistake("KEY", "MISSING", "Missing argument 'KEY'")
                 "UNKNOWN_OPTION",
                 "No such option: --quite",
                 "Did you mean '--quiet'?",
+                corrected="--quiet",
             ),
         ),
         ("config list --nope", _NOPE),

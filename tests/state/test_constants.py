@@ -64,6 +64,7 @@ POSTGRES = (
 )
 
 REDIS = (
+    Constant("redis._HANDSHAKE_SECONDS", 1.0, "more: a server without TLS keeps the caller waiting"),
     Constant("redis._LOOK_SECONDS", 0.05, "more: Ctrl-C is noticed late"),
     Constant("redis._MAX_TASKS_AT_ONCE", 1_000, "more: one script keeps the server from everybody else"),
     Constant("redis._SOCKET_SECONDS", 3600.0, "less: the driver gives up, and not the deadline"),

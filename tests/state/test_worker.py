@@ -347,16 +347,15 @@ def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, cloc
     assert (failed.value.data.lost, failed.value.data.finished) == (1, 0)
 
 
-def test_a_success_that_comes_after_another_worker_has_the_task_counts_as_lost(
-    worker: Worker,
-) -> None:
+def test_a_success_that_comes_after_another_worker_has_the_task_counts_as_lost(worker: Worker, tmp_path: Path) -> None:
     store = worker.store
-    change(worker, argv=["/bin/true"])
+    change(worker, argv=["/bin/sh", "-c", STUBBORN])
     with worker.children:
         worker.turn()
         (command,) = worker.running.values()
         store.task_release(*command.claim)
         elsewhere = claim_one(store, "elsewhere")
+        (tmp_path / "a.go").touch()
         turn_until(worker, lambda: not worker.running and not worker.ended)
 
     assert (worker.finished, worker.lost) == (0, 1)

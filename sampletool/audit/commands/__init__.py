@@ -1,1 +1,1 @@
-"""Run other command-line tools at the same time, and find out whether they can stand it."""
+"""Test whether other tools may run in parallel."""

@@ -165,6 +165,11 @@ def lock_list_of_300_readers(site: Site) -> Ran:
     return site.tool("lock", "list")
 
 
+def status_with_300_readers(site: Site) -> Ran:
+    site.share(workspace_lock(site.workspace, "build"), times=300)
+    return site.tool("status")
+
+
 def lock_release_of_a_lock_with_500_readers(site: Site) -> Ran:
     site.share(workspace_lock(site.workspace, "build"), times=500)
     return site.tool("lock", "release", "build")
@@ -296,6 +301,7 @@ _CASES: dict[str, list[_Case]] = {
     "log": [log_of_thousands_of_long_lines],
     "manifest": [manifest_of_everything, manifest_of_an_unknown_command],
     "session clean": [session_clean_of_200_sessions],
+    "status": [status_with_300_readers],
     "session list": [session_list_of_200_sessions, session_list_of_a_session_with_300_readers],
 }
 
