@@ -31,6 +31,7 @@ _CHILDREN = {
         "lab/choose",
         "lab/words",
         "lab/try",
+        "lab/fewer-schedules",
         "lab/explorer",
         "lab/teach",
     ],
