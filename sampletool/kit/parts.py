@@ -79,7 +79,7 @@ def remove(parts: set[str], *, is_dry_run: bool) -> None:
     _print_lines(
         [
             "Undo:  git restore --staged --worktree .",
-            "Next:  make check test. If README.md describes a removed part, change it.",
+            "Next:  make pages check test. If README.md describes a removed part, change it.",
         ]
     )
 

@@ -25,7 +25,10 @@ class CannotTry(ToolError):
 
     code, exit_status = "CANNOT_TRY", ExitStatus.USAGE
     sentence = "{file} cannot be tried: {problem}."
-    advice = "A file to try has worker(name), invariant(), and perhaps prepare(). docs/lab/try.md shows one."
+    advice = (
+        "Correct the file, then run the command again. "
+        "For a file that works, run `{PROGRAM} lab exercise lost-config-update`."
+    )
 
 
 class RaceFound(ToolError):

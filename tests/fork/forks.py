@@ -88,7 +88,7 @@ def try_alone() -> list[str]:
         subprocess.run(remove, env=environment(), cwd=tree, check=True, stdout=subprocess.DEVNULL)
         commit(tree)
         mark_as_ready(tree)
-        return run("this project without other parts: checks and tests", ["check", "test"], tree)
+        return run("this project without other parts: checks and tests", ["pages", "check", "test"], tree)
 
 
 def try_project(kind: Kind) -> list[str]:
