@@ -88,7 +88,8 @@ def try_alone() -> list[str]:
         subprocess.run(remove, env=environment(), cwd=tree, check=True, stdout=subprocess.DEVNULL)
         commit(tree)
         mark_as_ready(tree)
-        return run("this project without other parts: checks and tests", ["pages", "check", "test"], tree)
+        goals = ["pages", "check", "test"]
+        return run("this project without other parts: checks and tests", goals, tree)
 
 
 def try_project(kind: Kind) -> list[str]:
