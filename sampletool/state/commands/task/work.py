@@ -109,7 +109,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="-- ARGV...",
-            help="The command and its arguments. No shell is involved.",
+            help="Command to run, with its arguments. It runs without a shell.",
         ),
     ],
     jobs: Annotated[
@@ -118,30 +118,31 @@ def command(
             min=1,
             max=256,
             metavar="N",
-            help="Run N commands at the same time.  [default: one for each processor]",
+            help="Run at most N commands at the same time.",
+            show_default="the `jobs` setting, or one for each processor",
         ),
     ] = None,
     until_empty: Annotated[
         bool,
-        typer.Option("--until-empty", help="Exit when all tasks are done or failed."),
+        typer.Option("--until-empty", help="Exit when all tasks in the queue are done or failed."),
     ] = False,
     lease: _store.LeaseOption = "60s",  # type: ignore[assignment]
     max_attempts: _store.MaxAttemptsOption = 5,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> WorkReport:
-    """Run a command for each task of a queue.
+    """Run a command for each task in a queue.
 
-    The worker waits for new tasks until a signal or --timeout stops it, unless you pass
-    --until-empty. It renews the lease of a task while its command runs.
+    The worker runs until you stop it with Ctrl-C or a signal, or until --timeout is over. With
+    --until-empty, it exits when there is nothing left to do.
 
-    The command finds its task in the variables TOOL_TASK_ID and TOOL_TASK_BODY, in the file
-    TOOL_TASK_FILE (JSON), and in TOOL_TASK_FENCE for --fence. If the command exits with code 0,
-    the task is done. Otherwise the task is given back, and is tried again after a delay that
-    grows with each attempt.
+    The command finds its task in the environment: TOOL_TASK_ID, TOOL_TASK_BODY, TOOL_TASK_FILE (the
+    path of a JSON file) and TOOL_TASK_FENCE (a value for --fence). If the command exits with code
+    0, the task is done. Otherwise it is tried again, after a delay that grows with each attempt.
 
-    If the store is unreachable, commands continue while their leases last. The session keeps
-    the output of the commands.
+    While a command runs, the worker renews the lease of its task. If the store cannot be reached,
+    running commands continue until their leases expire. The output of each command is kept in the
+    directory of the session.
     """
     # Check everything before a directory or a lock is created.
     check_arguments({"queue": queue})
