@@ -35,9 +35,10 @@ ExpectedError = ToolError | SafetyError | OSError
 def work(worker: Worker, *, until_empty: bool) -> WorkReport:
     """Work until no tasks are left, or until a signal or --timeout, and return what was done."""
     try:
+        # Leaving this block terminates the commands that are still running.
         with worker.children:
             try:
-                _work_on(worker, until_empty=until_empty)
+                _take_turns(worker, until_empty=until_empty)
             finally:
                 worker.prepare_to_leave()
     except EXPECTED as error:
@@ -45,6 +46,49 @@ def work(worker: Worker, *, until_empty: bool) -> WorkReport:
         if worker.is_settled:
             error = _without_uncertain_change(error)
         raise to_tool_error(error).with_data(worker.report(left=None)) from error
+    return _report_empty_queue(worker)
+
+
+def _take_turns(worker: Worker, *, until_empty: bool) -> None:
+    """Take turns. Return when no tasks are left if `until_empty`, and never otherwise."""
+    has_shown_notice = False
+    while True:
+        if until_empty and not worker.has_counted_failures():
+            # The store is unreachable. Without this count, old failures would look like new ones.
+            worker.wait()
+            continue
+        worker.turn()
+        if until_empty and _is_queue_empty(worker):
+            return
+        if worker.is_idle and not has_shown_notice:
+            worker.context.progress(_waiting_notice(worker, until_empty))
+            has_shown_notice = True
+        worker.wait()
+
+
+def _is_queue_empty(worker: Worker) -> bool:
+    """Return whether no tasks are left. Return False also if the store is unreachable."""
+    if not worker.is_idle:
+        return False
+    with worker.tolerate_outage():
+        if not worker.has_tasks_left():
+            return True
+    return False
+
+
+def _waiting_notice(worker: Worker, until_empty: bool) -> str:
+    if until_empty:
+        awaited = "for tasks that are claimed or delayed"
+    else:
+        awaited = "for new tasks. With --until-empty, the worker would exit now"
+    return f"{worker.options.queue}: nothing to do. Waiting {awaited} (Ctrl-C stops the worker)"
+
+
+def _report_empty_queue(worker: Worker) -> WorkReport:
+    """Return the report of a worker whose queue is empty. Raise TasksFailed if tasks have failed.
+
+    The tasks that other workers have failed count too.
+    """
     failed = worker.find_failed_tasks()
     if failed is None:
         worker.context.warn(
@@ -73,33 +117,6 @@ def _without_uncertain_change(error: ExpectedError) -> ExpectedError:
     if isinstance(error, DeadlineExceeded):
         return DeadlineExceeded(error.seconds, error.waiting_for)
     return error
-
-
-def _work_on(worker: Worker, *, until_empty: bool) -> None:
-    """Take turns. Return when no tasks are left if `until_empty`, and never otherwise."""
-    has_said_that_it_waits = False
-    while True:
-        if until_empty and not worker.has_counted_failures():
-            worker.wait()
-            continue
-        worker.turn()
-        if worker.is_idle:
-            if until_empty:
-                with worker.tolerate_outage():
-                    if not worker.has_tasks_left():
-                        return
-            if not has_said_that_it_waits:
-                worker.context.progress(_waiting_notice(worker, until_empty))
-                has_said_that_it_waits = True
-        worker.wait()
-
-
-def _waiting_notice(worker: Worker, until_empty: bool) -> str:
-    if until_empty:
-        awaited = "for tasks that are claimed or delayed"
-    else:
-        awaited = "for new tasks. With --until-empty, the worker would exit now"
-    return f"{worker.options.queue}: nothing to do. Waiting {awaited} (Ctrl-C stops the worker)"
 
 
 def command(
