@@ -29,7 +29,6 @@ NOT_REWRITTEN = frozenset(
         "sampletool/lab/scenarios",
         "sampletool/lab/scenarios/sample",
         "sampletool/lab/scenarios/state",
-        "tests/kit/mutants",
         "tests/kit/stepping",
         "tests/lab",
         "tests/lab/commands",
