@@ -15,6 +15,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from sampletool.kit.program import PACKAGE
@@ -28,6 +29,12 @@ from .trial_plugin import TestOutcome, TestRun, Trial
 FILE = "build/coverage-by-test.json"
 _SLOW_SECONDS = 5
 """Tests that take longer than this are tried last."""
+_MAX_TESTS = 500
+"""How many tests are tried with a mutant.
+
+Thousands of tests run some functions. A trial does not get that far, and pytest would spend seconds
+of it on importing the files of all these tests.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,16 +68,14 @@ class CoverageByTest:
         known_files = {file_of_test(test) for test in self.seconds}
         tests.update(mirror for mirror in mirrors if mirror not in known_files)
 
-        function_counts = self._function_counts()
-
         def priority(test: str) -> tuple[bool, bool, int, str]:
             is_slow = self.seconds.get(test, 0) > _SLOW_SECONDS
             is_elsewhere = file_of_test(test) not in mirrors
             # Tests that run few functions come first. A test that runs nearly everything checks
             # only a little of it.
-            return is_slow, is_elsewhere, function_counts.get(test, 0), test
+            return is_slow, is_elsewhere, self._function_counts.get(test, 0), test
 
-        return sorted(tests, key=priority)
+        return sorted(tests, key=priority)[:_MAX_TESTS]
 
     def _tests_that_run(self, mutant: Mutant) -> set[str]:
         """Return the tests that run the mutant's function, without those that failed.
@@ -86,8 +91,9 @@ class CoverageByTest:
                     tests.update(tests_of_function)
         return tests & self.seconds.keys()
 
+    @cached_property
     def _function_counts(self) -> dict[str, int]:
-        """Return how many functions each test runs."""
+        """How many functions each test runs."""
         counts: dict[str, int] = defaultdict(int)
         for tests in self.functions.values():
             for test in tests:

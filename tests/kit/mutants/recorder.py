@@ -23,6 +23,7 @@ RAN = "ran"
 """The kind of a line that names a function and its owner."""
 NAME = "__ran__"
 """The name of the builtin function that the compiled functions call."""
+_CLOSED = -1
 _LEAST_DESCRIPTOR = 200
 """The lowest number of the log's descriptor.
 
@@ -40,7 +41,10 @@ class Recorder:
         self._path = log
         # Open it before anything else runs: the lab takes a file that is opened later for one of
         # the files of the program that it steps.
-        self._log = self._open(os.O_CREAT)
+        self._log = _CLOSED
+        # A test may allow its process only a few descriptors. Such a process records nothing.
+        with suppress(OSError):
+            self._log = self._open(os.O_CREAT)
         # The lab replaces os.write in the processes that it steps.
         self._write = os.write
         self._test = ""
@@ -96,8 +100,14 @@ recorder: Recorder | None = None
 
 
 def start(log: str) -> None:
-    """Record from now on, in this process, its threads and the processes that it forks."""
+    """Record from now on, in this process, its threads and the processes that it forks.
+
+    Do nothing if this process has a recorder.
+    """
     global recorder
+    # Python processes a .pth file twice if two paths lead to the same site-packages.
+    if recorder is not None:
+        return
     recorder = Recorder(log)
     # The compiled functions find `ran` as a builtin, so no module of the package needs an import.
     setattr(builtins, NAME, recorder.ran)
