@@ -15,6 +15,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from sampletool.kit.program import PACKAGE
@@ -28,6 +29,12 @@ from .trial_plugin import TestOutcome, TestRun, Trial
 FILE = "build/coverage-by-test.json"
 _SLOW_SECONDS = 5
 """Tests that take longer than this are tried last."""
+_MAX_TESTS = 500
+"""How many tests are tried with a mutant.
+
+Thousands of tests run some functions. A trial does not get that far, and pytest would spend seconds
+of it on importing the files of all these tests.
+"""
 
 
 @dataclass(frozen=True)
@@ -61,16 +68,14 @@ class CoverageByTest:
         known_files = {file_of_test(test) for test in self.seconds}
         tests.update(mirror for mirror in mirrors if mirror not in known_files)
 
-        function_counts = self._function_counts()
-
         def priority(test: str) -> tuple[bool, bool, int, str]:
             is_slow = self.seconds.get(test, 0) > _SLOW_SECONDS
             is_elsewhere = file_of_test(test) not in mirrors
             # Tests that run few functions come first. A test that runs nearly everything checks
             # only a little of it.
-            return is_slow, is_elsewhere, function_counts.get(test, 0), test
+            return is_slow, is_elsewhere, self._function_counts.get(test, 0), test
 
-        return sorted(tests, key=priority)
+        return sorted(tests, key=priority)[:_MAX_TESTS]
 
     def _tests_that_run(self, mutant: Mutant) -> set[str]:
         """Return the tests that run the mutant's function, without those that failed.
@@ -86,8 +91,9 @@ class CoverageByTest:
                     tests.update(tests_of_function)
         return tests & self.seconds.keys()
 
+    @cached_property
     def _function_counts(self) -> dict[str, int]:
-        """Return how many functions each test runs."""
+        """How many functions each test runs."""
         counts: dict[str, int] = defaultdict(int)
         for tests in self.functions.values():
             for test in tests:
@@ -199,21 +205,25 @@ def combined(runs: Sequence[TestRun], lines: Iterable[str]) -> CoverageByTest:
         if run.outcome == TestOutcome.PASSED and run.test not in failed:
             seconds[run.test] = run.seconds
 
+    functions = _tests_by_function(lines, list(seconds))
+    return CoverageByTest(seconds=seconds, failed=failed, functions=functions)
+
+
+def _tests_by_function(lines: Iterable[str], tests: Sequence[str]) -> dict[str, list[str]]:
+    """Return which of these tests run each function, in the order of `tests`."""
     test_of_directory, recorded_in = _read_log(lines)
     # Find the test of each home only once. There is a line for each function that ran with it.
-    test_of: dict[str, str] = {}
+    test_of = {test: test for test in tests}
     for owner in set().union(*recorded_in.values()):
-        if owner in seconds:
-            test_of[owner] = owner
-        else:
+        if owner not in test_of:
             test_of[owner] = _test_of(owner, test_of_directory)
 
-    order = {test: index for index, test in enumerate(seconds)}
+    order = {test: index for index, test in enumerate(tests)}
     functions = {}
     for function, owners in sorted(recorded_in.items()):
-        tests = {test_of[owner] for owner in owners}
-        functions[function] = sorted(tests & order.keys(), key=lambda test: order[test])
-    return CoverageByTest(seconds=seconds, failed=failed, functions=functions)
+        running = {test_of[owner] for owner in owners}
+        functions[function] = sorted(running & order.keys(), key=lambda test: order[test])
+    return functions
 
 
 def _read_log(lines: Iterable[str]) -> tuple[dict[str, str], dict[str, set[str]]]:

@@ -75,6 +75,8 @@ class Task:
 
     mutant: Mutant
     tests: Sequence[str]
+    place: str = ""
+    """The file or folder from which the mutant was drawn, as the user named it."""
 
 
 @dataclass(frozen=True)
@@ -267,9 +269,11 @@ def read_outcomes(file: Path) -> list[TestRun]:
 def environment() -> dict[str, str]:
     """Return the environment of this process, without some variables that would reach the tests.
 
-    These variables would start a coverage measurement, or turn a skipped test into a failure.
+    Some of them would start a coverage measurement, or turn a skipped test into a failure.
     """
     removed = (
+        # Without bytecode, each trial would spend seconds on compiling the tests again.
+        "PYTHONDONTWRITEBYTECODE",
         "PYTHONPATH",
         env_variable("TEST_REQUIRE"),
         "COVERAGE_PROCESS_START",
