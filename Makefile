@@ -58,8 +58,8 @@ soak: $(TESTABLE)  ## The counted tests with their large counts
 matrix: $(READY)  ## The kit's tests with the lowest and newest of every dependency, on every Python that is there
 	@$(BIN)/python -m tests.kit.matrix
 
-# A folder's mutants are a sample of 120, or COUNT; those of a file are all tried. FRESH=1 measures the coverage again.
-mutate: $(TESTABLE)  ## Change the code by chance in a copy: does a test notice? (FILE=…, or FOLDER=… SEED=…)
+# Of each folder, a sample of 120 mutants is tried, or of COUNT; of a file, all are. FRESH=1 measures the coverage again.
+mutate: $(TESTABLE)  ## Change the code by chance in a copy: does a test notice? (FILE=…, or FOLDER="… …" SEED=…)
 	@$(BIN)/python -m tests.kit.mutants mutate $(or $(FILE),$(FOLDER),$(PACKAGE)) $(SEED:%=--seed %) $(COUNT:%=--count %) \
 	  $(SECONDS:%=--seconds %) $(FRESH:1=--fresh)
 

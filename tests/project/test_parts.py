@@ -1,4 +1,4 @@
-"""What is left without any part stands on its own."""
+"""The project works without any part, and each part keeps the rules for all commands."""
 
 import os
 import subprocess
@@ -15,14 +15,15 @@ from sampletool.kit.testing.trees import commit, copy_tree, make_environment
 
 
 def without(parts: list[str], tree: Path) -> Path:
-    """A copy of the tree as it is now, from which the parts are removed; its interpreter."""
+    """Copy the project into `tree`, remove the parts, and return the interpreter of the copy."""
     copy_tree(ROOT, tree)
     commit(tree)
     python = make_environment(tree)
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    removing = [str(python), "-m", f"{PACKAGE}.kit.parts", "remove", *parts]
-    if parts:  # there may be none left
-        subprocess.run(removing, cwd=tree, env=environ, check=True, stdout=subprocess.DEVNULL)
+    # There may be no parts left.
+    if parts:
+        remove = [str(python), "-m", f"{PACKAGE}.kit.parts", "remove", *parts]
+        subprocess.run(remove, cwd=tree, env=environ, check=True, stdout=subprocess.DEVNULL)
     return python
 
 
@@ -34,8 +35,9 @@ def test_without_parts_everything_left_can_be_imported_and_every_page_read(
     monkeypatch.delenv("PYTHONPATH")
 
     def run(*command: str) -> None:
-        ran = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, f"{command}:\n{ran.stdout}{ran.stderr}"
+        completed = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+        output = completed.stdout + completed.stderr
+        assert completed.returncode == 0, f"{command}:\n{output}"
 
     pytest_here = (f"{binaries}/python", "-m", "pytest", "-n0", "-p", "no:cacheprovider")
     run(f"{binaries}/ruff", "check", ".")
@@ -46,10 +48,12 @@ def test_without_parts_everything_left_can_be_imported_and_every_page_read(
     run(*pytest_here, "--rules", "-k", "each_link or page_names")
 
 
-def test_every_list_has_pages() -> None:
+def test_each_list_has_pages() -> None:
     for name, entry in described().items():
         if name.endswith(".list") or name in ("manifest", "log"):
-            flags = {flag for option in entry["options"] for flag in option["flags"]}
+            flags = set()
+            for option in entry["options"]:
+                flags.update(option["flags"])
             assert {"--limit", "--after"} <= flags, name
 
 

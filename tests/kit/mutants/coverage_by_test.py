@@ -199,21 +199,25 @@ def combined(runs: Sequence[TestRun], lines: Iterable[str]) -> CoverageByTest:
         if run.outcome == TestOutcome.PASSED and run.test not in failed:
             seconds[run.test] = run.seconds
 
+    functions = _tests_by_function(lines, list(seconds))
+    return CoverageByTest(seconds=seconds, failed=failed, functions=functions)
+
+
+def _tests_by_function(lines: Iterable[str], tests: Sequence[str]) -> dict[str, list[str]]:
+    """Return which of these tests run each function, in the order of `tests`."""
     test_of_directory, recorded_in = _read_log(lines)
     # Find the test of each home only once. There is a line for each function that ran with it.
-    test_of: dict[str, str] = {}
+    test_of = {test: test for test in tests}
     for owner in set().union(*recorded_in.values()):
-        if owner in seconds:
-            test_of[owner] = owner
-        else:
+        if owner not in test_of:
             test_of[owner] = _test_of(owner, test_of_directory)
 
-    order = {test: index for index, test in enumerate(seconds)}
+    order = {test: index for index, test in enumerate(tests)}
     functions = {}
     for function, owners in sorted(recorded_in.items()):
-        tests = {test_of[owner] for owner in owners}
-        functions[function] = sorted(tests & order.keys(), key=lambda test: order[test])
-    return CoverageByTest(seconds=seconds, failed=failed, functions=functions)
+        running = {test_of[owner] for owner in owners}
+        functions[function] = sorted(running & order.keys(), key=lambda test: order[test])
+    return functions
 
 
 def _read_log(lines: Iterable[str]) -> tuple[dict[str, str], dict[str, set[str]]]:

@@ -39,22 +39,17 @@ def files_of(tree: Path, where: str) -> list[str]:
 
     Raise SystemExit if there are no such files, or if one of them is not in the package.
     """
-    path = tree / where
-    if path.is_file():
-        paths = [path]
-    elif path.is_dir():
-        paths = sorted(path.rglob("*.py"))
+    if (tree / where).is_file():
+        paths = [tree / where]
     else:
-        paths = sorted(tree.glob(where))
-    names = [found.relative_to(tree).as_posix() for found in paths if found.suffix == ".py"]
-    if not path.is_file():
-        names = [name for name in names if _is_of_the_program(name)]
+        paths = _paths_of_the_program(tree, where)
 
-    package = f"{PACKAGE}/"
-    if not names or not all(name.startswith(package) for name in names):
-        advice = f"name a file or a folder of {package}, with its path from the top of the project."
-        raise SystemExit(f"{where}: {advice}")
-    return [name.removeprefix(package) for name in names]
+    package = tree / PACKAGE
+    is_in_package = [path.is_relative_to(package) and path.suffix == ".py" for path in paths]
+    if not paths or not all(is_in_package):
+        hint = f"name a file or folder of {PACKAGE}/, with its path from the top of the project."
+        raise SystemExit(f"{where}: {hint}")
+    return [path.relative_to(package).as_posix() for path in paths]
 
 
 def draw(
@@ -91,8 +86,19 @@ def draw(
     return Drawn(mutants=mutants, equivalent=equivalent, available=len(available))
 
 
-def _is_of_the_program(name: str) -> bool:
-    return not any(part in name for part in _NOT_OF_THE_PROGRAM)
+def _paths_of_the_program(tree: Path, where: str) -> list[Path]:
+    """Return the Python files of a folder or pattern, without those that `tool` does not run."""
+    if (tree / where).is_dir():
+        found = (tree / where).rglob("*.py")
+    else:
+        found = tree.glob(where)
+    paths = []
+    for path in sorted(found):
+        name = path.relative_to(tree).as_posix()
+        is_left_out = any(part in name for part in _NOT_OF_THE_PROGRAM)
+        if path.suffix == ".py" and not is_left_out:
+            paths.append(path)
+    return paths
 
 
 def _reason_why_equivalent(mutant: Mutant, equivalents: Sequence[Equivalent]) -> str | None:

@@ -1,4 +1,6 @@
-"""The lists `tests/*/mutants/equivalent.toml`: mutants that behave like the code as it is, each with the reason.
+"""The lists `tests/*/mutants/equivalent.toml`: mutants that behave like the code as it is.
+
+Each entry has the reason:
 
     [[equivalent]]
     function = "kit/safety/lock.py:Lock._take"
@@ -7,7 +9,7 @@
     after = "flags"
     reason = "Python sets this flag on every descriptor that it opens"
 
-No test can notice them, so they are not tried and do not count.
+No test can notice such a mutant, so it is not tried and does not count.
 """
 
 import ast
@@ -19,13 +21,13 @@ from .guarantees import EQUIVALENT
 from .operators import candidates
 from .source import Mutant, Source, one_line
 
-MOST = 0.05
-"""Of the mutants that are drawn. A longer list would only hide survivors."""
+MAX_SHARE = 0.05
+"""The largest share of the drawn mutants that may be listed. A longer list would hide survivors."""
 
 
 @dataclass(frozen=True)
 class Equivalent:
-    """One entry of a list."""
+    """One entry of a list. The fields before `reason` are those of the mutant."""
 
     function: str
     operator: str
@@ -34,7 +36,7 @@ class Equivalent:
     reason: str
 
     def is_about(self, mutant: Mutant) -> bool:
-        """Compare the code, not its formatting or its line."""
+        """Return whether this is the mutant. Its line and the formatting of the code may differ."""
         return (
             self.function == f"{mutant.file}:{mutant.function}"
             and self.operator == mutant.operator
@@ -43,19 +45,22 @@ class Equivalent:
         )
 
     def fault(self, tree: Path) -> str:
-        """Return why the entry is not about the code as it is, or nothing."""
-        source = Source(tree, self.function.partition(":")[0])
+        """Return why the entry is not about the code as it is, or "" if it is."""
+        file, _, function = self.function.partition(":")
+        source = Source(tree, file)
         for candidate in candidates(source):
-            if candidate.operator == self.operator and candidate.place.scope == self.function.partition(":")[2]:
-                mutant = candidate.mutant(source)
-                if mutant is not None and self.is_about(mutant):
-                    return ""
+            if candidate.operator != self.operator or candidate.place.scope != function:
+                continue
+            mutant = candidate.mutant(source)
+            if mutant is not None and self.is_about(mutant):
+                return ""
         return "the mutator makes no such mutant"
 
 
 def read_equivalents(tree: Path) -> list[Equivalent]:
-    """Return the entries of all parts."""
-    found = []
+    """Return the entries of all lists."""
+    equivalents = []
     for file in sorted(tree.glob(f"tests/*/mutants/{EQUIVALENT}")):
-        found += [Equivalent(**entry) for entry in tomllib.loads(file.read_text())["equivalent"]]
-    return found
+        entries = tomllib.loads(file.read_text())["equivalent"]
+        equivalents += [Equivalent(**entry) for entry in entries]
+    return equivalents

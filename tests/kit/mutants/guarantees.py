@@ -1,6 +1,7 @@
-"""The lists `tests/*/mutants/*.toml`: for each guarantee, its mechanism in the code and the tests that fail without it.
+"""The lists `tests/*/mutants/*.toml`: the mechanism behind each guarantee.
 
-An entry finds its mechanism by function and pattern (see `source.py`), so it survives formatting and moved lines:
+Each entry names the code of a mechanism, and the tests that fail without it. It finds the code by
+function and pattern (see source.py), so moving or formatting the lines does not matter:
 
     [[mechanism]]
     function = "kit/safety/lock.py:_is_current"
@@ -10,7 +11,8 @@ An entry finds its mechanism by function and pattern (see `source.py`), so it su
     guarantee = "two processes never hold a lock at the same time"
     tests = ["tests/kit/safety/test_lock.py::test_a_lock_file_that_was_replaced_is_not_the_lock"]
 
-A list may also be made by a module, `tests/*/mutants/derived.py`, with a function `mechanisms`.
+A part can also have a module `tests/*/mutants/derived.py`, whose function `mechanisms` returns the
+entries.
 """
 
 import re
@@ -26,6 +28,7 @@ from sampletool.kit.program import PACKAGE
 from .source import Mutant, PatternError, Source
 
 EQUIVALENT = "equivalent.toml"
+"""The name of the lists that have no mechanisms (see equivalent.py)."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Mechanism:
     """One entry of a list."""
 
     function: str
-    """The file below the package and, after a colon, the function, class or nothing."""
+    """The file below the package, a colon, and a function or class. Without one: the module."""
     pattern: str
     instead: str
     mechanism: str
@@ -42,10 +45,14 @@ class Mechanism:
 
     @property
     def file(self) -> str:
+        """The file below the package."""
         return self.function.partition(":")[0]
 
     def mutant(self, tree: Path) -> Mutant:
-        """Return the code without the mechanism. Raise PatternError if the code is not there exactly once."""
+        """Return the code without the mechanism.
+
+        Raise PatternError if the pattern does not match exactly once.
+        """
         name = self.function.partition(":")[2]
         if not (tree / PACKAGE / self.file).is_file():
             raise PatternError(f"there is no {self.file}")
@@ -56,7 +63,7 @@ class Mechanism:
         return source.mutant("without", place, replacement)
 
     def fault(self, tree: Path) -> str:
-        """Return why the entry is not about the code as it is, or nothing."""
+        """Return why the entry is not about the code as it is, or "" if it is."""
         try:
             self.mutant(tree)
         except PatternError as error:
@@ -71,33 +78,39 @@ class Mechanism:
 
 @cache
 def _source(tree: Path, file: str) -> Source:
-    """Return the file, which many entries are about; nobody changes this tree meanwhile."""
+    """Return a file. It is cached, because there are many entries about some files.
+
+    The tree must not change meanwhile.
+    """
     return Source(tree, file)
 
 
 def is_test(test: str, tree: Path) -> bool:
     """Return whether there is such a test, whatever its parameters are."""
     file, _, name = test.partition("::")
-    definition = f"def {name.partition('[')[0]}("
-    return (tree / file).is_file() and definition in (tree / file).read_text()
+    if not (tree / file).is_file():
+        return False
+    function = name.partition("[")[0]
+    return f"def {function}(" in (tree / file).read_text()
 
 
 def replaced_text(tree: Path, file: str, function: str, pattern: str, instead: str) -> Mutant:
-    """Replace text in a file that is not Python; how much white space is between its words does not matter."""
+    """Replace text in a file that is not Python. White space of the pattern matches any other.
+
+    If `function` is not empty, look only into this function, which is written in Lua.
+
+    Raise PatternError if the pattern does not match exactly once.
+    """
     text = (tree / PACKAGE / file).read_text()
     start, end = 0, len(text)
     if function:
-        heads = list(re.finditer(rf"^(local )?function {re.escape(function)}\(", text, re.MULTILINE))
-        if len(heads) != 1:
-            raise PatternError(f"there is no {function}")
-        start = heads[0].start()
-        after = re.compile(r"^(local|function) ", re.MULTILINE).search(text, heads[0].end())
-        end = after.start() if after else len(text)
-    words = r"\s+".join(map(re.escape, pattern.split()))
-    found = list(re.compile(words).finditer(text, start, end))
-    if len(found) != 1:
-        raise PatternError(f"the pattern is in {function or file} {len(found)} times: {pattern}")
-    place = found[0]
+        start, end = _lua_function(text, function)
+    escaped_words = [re.escape(word) for word in pattern.split()]
+    expression = re.compile(r"\s+".join(escaped_words))
+    matches = list(expression.finditer(text, start, end))
+    if len(matches) != 1:
+        raise PatternError(f"the pattern is in {function or file} {len(matches)} times: {pattern}")
+    place = matches[0]
     return Mutant(
         file=file,
         function=function,
@@ -109,6 +122,21 @@ def replaced_text(tree: Path, file: str, function: str, pattern: str, instead: s
     )
 
 
+def _lua_function(text: str, function: str) -> tuple[int, int]:
+    """Return where a function begins in the text, and where it ends.
+
+    Raise PatternError if there is no such function, or more than one.
+    """
+    head = rf"^(local )?function {re.escape(function)}\("
+    heads = list(re.finditer(head, text, re.MULTILINE))
+    if len(heads) != 1:
+        raise PatternError(f"there is no {function}")
+    next_head = re.compile(r"^(local|function) ", re.MULTILINE).search(text, heads[0].end())
+    if next_head is None:
+        return heads[0].start(), len(text)
+    return heads[0].start(), next_head.start()
+
+
 def lists(tree: Path) -> list[Path]:
     """Return all lists of mechanisms."""
     files = [*tree.glob("tests/*/mutants/*.toml"), *tree.glob("tests/*/mutants/derived.py")]
@@ -116,12 +144,18 @@ def lists(tree: Path) -> list[Path]:
 
 
 def read_mechanisms(files: Iterable[Path]) -> list[Mechanism]:
-    """Return the entries of these lists. A key that is not a field of Mechanism raises TypeError."""
-    found = []
+    """Return the entries of these lists.
+
+    Raise TypeError for an entry with an unknown key.
+    """
+    mechanisms: list[Mechanism] = []
     for file in files:
         if file.suffix == ".toml":
-            entries = tomllib.loads(file.read_text())["mechanism"]
-            found += [Mechanism(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
+            for entry in tomllib.loads(file.read_text())["mechanism"]:
+                tests = tuple(entry.pop("tests"))
+                mechanisms.append(Mechanism(**entry, tests=tests))
         else:
-            found += import_module(f"tests.{file.parent.parent.name}.mutants.{file.stem}").mechanisms()
-    return found
+            part = file.parent.parent.name
+            module = import_module(f"tests.{part}.mutants.{file.stem}")
+            mechanisms += module.mechanisms()
+    return mechanisms

@@ -86,12 +86,7 @@ class DropOperand(ExpressionOperator):
 
     def replacements(self, node: ast.expr) -> Iterator[ast.expr]:
         if isinstance(node, ast.BoolOp):
-            for index in range(len(node.values)):
-                operands = _without(node.values, index)
-                if len(operands) == 1:
-                    yield operands[0]
-                else:
-                    yield ast.BoolOp(op=node.op, values=operands)
+            yield from _without_one_operand(node)
         if isinstance(node, ast.BinOp) and not _is_text(node.left) and not _is_text(node.right):
             yield node.left
             yield node.right
@@ -99,6 +94,16 @@ class DropOperand(ExpressionOperator):
             for argument in node.args:
                 if not isinstance(argument, ast.Starred):
                     yield argument
+
+
+def _without_one_operand(node: ast.BoolOp) -> Iterator[ast.expr]:
+    """Yield the expression without each of its operands: `b or c` for `a or b or c`."""
+    for index in range(len(node.values)):
+        operands = _without(node.values, index)
+        if len(operands) == 1:
+            yield operands[0]
+        else:
+            yield ast.BoolOp(op=node.op, values=operands)
 
 
 class MoveBound(ExpressionOperator):

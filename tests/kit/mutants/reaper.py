@@ -1,7 +1,8 @@
-"""Run a command for at most some seconds, and leave no process behind: `reaper.py SECONDS COMMAND…`.
+"""Run a command for a limited time, and leave no process behind: `reaper.py SECONDS COMMAND…`.
 
-What loses its parent becomes a child of this process, which reaps it as init would: a zombie looks alive to a test that
-waits for its end. As the first process of a pid namespace it is init.
+A process whose parent exits becomes a child of this process. This process reaps it, as init would:
+a test that waits for the end of a process would take a zombie for a running process. In a pid
+namespace, this is the first process, and the kernel makes it the init of the namespace.
 """
 
 import ctypes
@@ -12,30 +13,43 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 
 LIMIT_REACHED = 124
-"""The exit code where the command was ended at its limit."""
-_SET_CHILD_SUBREAPER = 36  # of prctl(2)
+"""The exit code if the command did not exit in time."""
+_SET_CHILD_SUBREAPER = 36
+"""The option PR_SET_CHILD_SUBREAPER of prctl(2)."""
 _PAUSE_SECONDS = 0.02
 
 
 def main() -> int:
+    """Run the command that the arguments name, and return its exit code."""
     if os.getpid() != 1:
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
-    # SIGTERM ends the wait, and then the children are killed as at the limit.
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    # SIGTERM ends the wait. Then the children are killed, as at the limit.
+    signal.signal(signal.SIGTERM, _exit)
+    seconds = float(sys.argv[1])
+    deadline = time.monotonic() + seconds
     try:
         command = subprocess.Popen(sys.argv[2:])
-        return reap_until_end(command.pid, time.monotonic() + float(sys.argv[1]))
+        return reap_until_end(command.pid, deadline)
     finally:
         end_all_children()
 
 
+def _exit(number: int, _frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
 def reap_until_end(command: int, deadline: float) -> int:
-    """Return the command's exit code, or LIMIT_REACHED if it has not exited in time."""
+    """Return the exit code of the command, or LIMIT_REACHED if it has not exited in time.
+
+    If a signal killed the command, return the number of the signal.
+    """
     while time.monotonic() < deadline:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == command:
+            # The exit code is negative if a signal killed the command.
             return abs(os.waitstatus_to_exitcode(status))
         if pid == 0:
             time.sleep(_PAUSE_SECONDS)
@@ -43,14 +57,16 @@ def reap_until_end(command: int, deadline: float) -> int:
 
 
 def end_all_children() -> None:
-    """Kill the children until there are none. Each that exits may hand over children of its own."""
+    """Kill the children until there are none."""
     children = Path(f"/proc/self/task/{os.getpid()}/children")
+    # Read the list again: the children of a killed process become children of this one.
     while pids := children.read_text().split():
-        for pid in pids:
+        for text in pids:
+            pid = int(text)
             with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
             with suppress(ChildProcessError):
-                os.waitpid(int(pid), 0)
+                os.waitpid(pid, 0)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,8 @@ class Task:
 
     mutant: Mutant
     tests: Sequence[str]
+    place: str = ""
+    """The file or folder from which the mutant was drawn, as the user named it."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.project import ROOT
+from sampletool.kit.stepping.fork_server import ForkServer
 from tests.kit.mutants import recorder
 from tests.kit.mutants.coverage_by_test import CoverageByTest, combined, mirror_files
 from tests.kit.mutants.recorded_code import compile_recorded
@@ -36,6 +37,14 @@ os.waitpid(child, 0)
 print("done", flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
+_SERVER_SETUP = """
+import os
+from watched import small
+
+# The fork server forks a process, which runs this first. Then it closes all descriptors, and
+# changes its environment.
+os.register_at_fork(after_in_child=lambda: small.Box().first())
+"""
 _WATCHED = """
 class Box:
     def first(self):
@@ -57,9 +66,19 @@ def watched(tmp_path: Path) -> Path:
     (tmp_path / "watched").mkdir()
     (tmp_path / "watched" / "small.py").write_text(_WATCHED)
     compile_recorded(tmp_path / "watched" / "small.py", "small.py")
-    start = f"import recorder; recorder.start({str(tmp_path / 'log')!r})"
-    (tmp_path / "program.py").write_text(f"{start}\n{_PROGRAM}")
+    (tmp_path / "program.py").write_text(f"{_start_recorder(tmp_path)}\n{_PROGRAM}")
     return tmp_path
+
+
+def _start_recorder(directory: Path) -> str:
+    """Return the source that starts a recorder, with a log in this directory."""
+    return f"import recorder; recorder.start({str(directory / 'log')!r})"
+
+
+def _recorded(directory: Path) -> set[tuple[str, ...]]:
+    """Return the fields of each line of the log."""
+    lines = (directory / "log").read_text().splitlines()
+    return {tuple(line.split("\t")) for line in lines}
 
 
 def test_a_killed_process_has_recorded_the_functions_that_it_ran(watched: Path) -> None:
@@ -68,13 +87,36 @@ def test_a_killed_process_has_recorded_the_functions_that_it_ran(watched: Path) 
 
     ran = subprocess.run(command, env=environ, stdout=subprocess.PIPE, check=False)
 
-    lines = [tuple(line.split("\t")) for line in (watched / "log").read_text().splitlines()]
     assert ran.returncode == -signal.SIGKILL
     assert ran.stdout == b"done\n"
-    assert set(lines) == {
+    assert _recorded(watched) == {
         ("ran", os.environ["HOME"], "small.py:Box.first"),
         ("ran", os.environ["HOME"], "small.py:second"),
         ("ran", "/other/home", "small.py:Box.first"),
+    }
+
+
+def test_a_process_of_the_fork_server_has_recorded_the_functions_that_it_ran(
+    watched: Path,
+) -> None:
+    (watched / "server_setup.py").write_text(f"{_start_recorder(watched)}\n{_SERVER_SETUP}")
+    module_directories = [str(ROOT), str(watched), str(Path(recorder.__file__).parent)]
+    server_env = {**os.environ, "PYTHONPATH": os.pathsep.join(module_directories)}
+    server_home = os.environ["HOME"]
+    child_home = f"{server_home}/of-another-test"
+
+    with ForkServer(["server_setup"], server_env) as fork_server:
+        child_env = {**server_env, "HOME": child_home}
+        program = ["-c", "from watched import small; small.second()"]
+        with fork_server.start(program, env=child_env, cwd=watched) as process:
+            process.communicate()
+
+    assert process.returncode == 0
+    assert _recorded(watched) == {
+        # This function runs before the process gets its home. It belongs to that home as well.
+        ("ran", server_home, "small.py:Box.first"),
+        ("ran", child_home, "small.py:Box.first"),
+        ("ran", child_home, "small.py:second"),
     }
 
 

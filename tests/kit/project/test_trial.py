@@ -8,7 +8,7 @@ import pytest
 
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.project import ROOT
-from tests.kit.mutants.report import summary, wilson
+from tests.kit.mutants.report import rate_table, summary, wilson
 from tests.kit.mutants.source import Mutant
 from tests.kit.mutants.trial import Copy, Limits, Outcome, Result, Task, namespace, result_of
 from tests.kit.mutants.trial_plugin import TestOutcome, TestRun
@@ -196,3 +196,17 @@ def test_the_rate_counts_assertions_of_all_but_import_errors() -> None:
         "13 mutants tried: 6 noticed, 1 only an exception, 1 only a time-out, 3 import error"
     )
     assert rate == "Rate: an assertion noticed 6 of 10 = 60% (95% interval: 31% to 83%)."
+
+
+def test_the_table_has_a_rate_for_each_place() -> None:
+    results = [
+        Result(Task(mutant(), [], "sampletool/kit"), Outcome.NOTICED),
+        Result(Task(mutant(), [], "sampletool/lab"), Outcome.NOT_NOTICED),
+        Result(Task(mutant(), [], "sampletool/lab"), Outcome.NOTICED),
+        Result(Task(mutant(), [], "sampletool/lab"), Outcome.NOT_TRIED),
+    ]
+
+    _, _, kit, lab = rate_table(results)
+
+    assert kit == "| `sampletool/kit` | 1 | 1 | 100% | 21% to 100% |"
+    assert lab == "| `sampletool/lab` | 2 | 1 | 50% | 9% to 91% |"

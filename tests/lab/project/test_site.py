@@ -1,7 +1,5 @@
 """The site in a real browser, from disk: its pages do not complain, and ask only for what is next to them."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -10,10 +8,10 @@ import pytest
 
 from docs.lab.generate import path_of
 from docs.site.sidebar import children
-from sampletool.kit.project import ROOT
 from sampletool.kit.testing.waiting import wait_until
 from sampletool.lab.levels import names_in_order
 from tests.lab.explorer.browser import Browser, NoBrowser, browsing
+from tests.project.built_site import built_site
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed: make .venv/.testable")
 pytest.importorskip("axe_core_python", reason="axe is not installed: make .venv/.testable")
@@ -26,10 +24,7 @@ _AXE = """axe.run(document, { iframes: false }).then((found) => found.violations
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(ROOT / "docs"), str(target)]
-    subprocess.run(build, cwd=ROOT, check=True)
-    return target
+    return built_site(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

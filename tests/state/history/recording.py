@@ -1,6 +1,6 @@
 """Run random clients on a store, kill some of them, and leave a log of each.
 
-    python -m tests.state.history.recording URL DIRECTORY [--seed N] [--calls N] [--kills N]
+    python -m tests.state.history.recording URL DIRECTORY [OPTIONS]
 
 Each client has a supervisor, a process that starts the client, kills it with kill -9 when it has
 begun a certain number of calls, and starts its successor. A successor repeats the last call of its
@@ -40,6 +40,8 @@ class Plan:
     """How often each client acts. An action is one or two calls."""
     kills: int = 4
     """How many clients are killed, all together."""
+    drain_seconds: float = 40
+    """How long the last process tries to do the tasks that are left."""
     round_name: str = "r0"
     """The beginning of every name that the clients use, so that rounds can share a store."""
 
@@ -133,7 +135,8 @@ def _last_unanswered(log: Path) -> Operation | None:
 
 def _drain(url: str, directory: Path, plan: Plan) -> None:
     with closing(StoreAdapter(url)) as store, Log(directory / "end.log") as log:
-        drain(RecordedStore(store, log, lambda: None), plan.round_name)
+        recorded = RecordedStore(store, log, lambda: None)
+        drain(recorded, plan.round_name, plan.drain_seconds)
 
 
 def main() -> None:
@@ -145,6 +148,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=4, metavar="N")
     parser.add_argument("--calls", type=int, default=100, metavar="N", help="by each client")
     parser.add_argument("--kills", type=int, default=4, metavar="N", help="of all clients")
+    parser.add_argument("--drain-seconds", type=float, default=Plan.drain_seconds, metavar="S")
     parser.add_argument("--round", default="r0", metavar="NAME", dest="round_name")
     options = parser.parse_args()
     plan = Plan(
@@ -152,6 +156,7 @@ def main() -> None:
         clients=options.clients,
         calls=options.calls,
         kills=options.kills,
+        drain_seconds=options.drain_seconds,
         round_name=options.round_name,
     )
     record(options.url, options.directory, plan)

@@ -21,6 +21,7 @@ def record_in(tree: Path, url: str, directory: Path, plan: Plan) -> list[Operati
         "--clients": plan.clients,
         "--calls": plan.calls,
         "--kills": plan.kills,
+        "--drain-seconds": plan.drain_seconds,
         "--round": plan.round_name,
     }
     for option, value in options.items():

@@ -15,6 +15,12 @@ from tests.state.project.removed_checks import RemovedCheck, read_removed_checks
 from tests.state.support.stores import Backend, SharedBackend
 
 MOST_ROUNDS = 20
+DRAIN_SECONDS = 3
+"""Long enough for the leases of the clients, which last up to 0.4 s.
+
+A broken store may claim the same tasks forever. What the drain leaves open breaks only the promise
+"drain", which is no promise of the list.
+"""
 REMOVED_CHECKS = [
     pytest.param(backend, removed, id=f"{backend}: {removed.name}")
     for removed in read_removed_checks()
@@ -33,7 +39,14 @@ def test_the_checker_refuses_a_store_without(
     broken: set[str] = set()
 
     for seed in range(MOST_ROUNDS):
-        plan = Plan(seed=seed, clients=3, calls=80, kills=0, round_name=f"r{seed}")
+        plan = Plan(
+            seed=seed,
+            clients=3,
+            calls=80,
+            kills=0,
+            drain_seconds=DRAIN_SECONDS,
+            round_name=f"r{seed}",
+        )
         directory = tmp_path / plan.round_name
         directory.mkdir()
         verdict = check(record_in(tree, backend.url, directory, plan))
