@@ -50,7 +50,9 @@ def breakable_servers() -> Iterator[dict[str, Server]]:
 
 
 @pytest.fixture
-def breakable(breakable_servers: dict[str, Server], worker_id: str) -> Iterator[Callable[[str], tuple[Server, str]]]:
+def breakable(
+    breakable_servers: dict[str, Server], worker_id: str
+) -> Iterator[Callable[[str], tuple[Server, str]]]:
     """A server that this test may kill and pause, and the URL of an empty store on it.
 
     It is not started for this test alone: to make a PostgreSQL costs half a second of processor time.
@@ -141,7 +143,10 @@ def postgres_url(server: Server, worker: str) -> str:
     host = quote(server.running.socket, safe="")
     schema = f"t{secrets.token_hex(6)}"
     with psycopg.connect(f"postgresql://test@/postgres?host={host}", autocommit=True) as admin:
-        if admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (worker,)).fetchone() is None:
+        if (
+            admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (worker,)).fetchone()
+            is None
+        ):
             admin.execute(f'CREATE DATABASE "{worker}"')
     with psycopg.connect(f"postgresql://test@/{worker}?host={host}", autocommit=True) as admin:
         admin.execute(f"CREATE SCHEMA {schema}")

@@ -18,7 +18,10 @@ async def count(store: Any, _number: int, times: int) -> list[int]:
 
 
 async def count_once(store: Any, _number: int, keys: int) -> list[int]:
-    return [int((await store.counter_add(f"hits {key}", 1, Once(f"{key}"))).value) for key in range(keys)]
+    return [
+        int((await store.counter_add(f"hits {key}", 1, Once(f"{key}"))).value)
+        for key in range(keys)
+    ]
 
 
 async def add_tasks(store: Any, number: int, times: int) -> int:
@@ -46,7 +49,9 @@ async def drain_briefly(store: Any, number: int) -> list[str]:
     """With leases so short that claims are lost all the time: what is finished twice, or has two effects, is a bug."""
     finished = []
     while await store.task_left("work"):
-        claimed = (await store.task_claim("work", f"worker-{number}", lease_ms=random.choice([0, 1, 500]))).tasks
+        claimed = (
+            await store.task_claim("work", f"worker-{number}", lease_ms=random.choice([0, 1, 500]))
+        ).tasks
         for task in claimed:
             try:
                 await store.counter_add(f"effect-{task.id}", 1, Once(fence=_fence(task)))
@@ -75,7 +80,9 @@ async def every_write(store: Any, _number: int) -> None:
     await store.state_set("my other", 1)
     await store.state_unset("my other")
     await store.task_add("work", [NewTask(1, "mine"), NewTask(2, "there")])
-    first, second = (await store.task_claim("work", "me", lease_ms=60_000, count=2, max_attempts=1)).tasks
+    first, second = (
+        await store.task_claim("work", "me", lease_ms=60_000, count=2, max_attempts=1)
+    ).tasks
     await store.counter_add("mine", 1, Once(fence=_fence(first)))
     await store.task_renew(first.id, first.generation, lease_ms=60_000)
     await store.task_finish(first.id, first.generation)
@@ -138,7 +145,11 @@ def _stop_redis(stop: Callable[[str], None]) -> None:
 
     def send_and_stop(connection: Any, command: Any, *args: Any, **options: Any) -> Any:
         send(connection, command, *args, **options)
-        stop(b" ".join(command).decode(errors="replace") if isinstance(command, list) else str(command))
+        stop(
+            b" ".join(command).decode(errors="replace")
+            if isinstance(command, list)
+            else str(command)
+        )
 
     def read_and_stop(connection: Any, *args: Any, **options: Any) -> Any:
         answer = read(connection, *args, **options)
@@ -230,7 +241,9 @@ async def append(store: Any, number: int, times: int) -> int:
         while True:
             found = await store.state_get("list")
             try:
-                await store.state_set("list", [*found.value, f"{number}-{index}"], if_version=found.version)
+                await store.state_set(
+                    "list", [*found.value, f"{number}-{index}"], if_version=found.version
+                )
                 break
             except VersionConflict:
                 continue

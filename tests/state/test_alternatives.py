@@ -46,7 +46,11 @@ UNDONE = {"25P03": ("25P03",), "57014": ("57014",), "40": ("40001", "40P01")}
 LOST = {"57P": ("57P01", "57P02", "57P03"), "08": ("08000", "08003", "08006")}
 """For each beginning of an SQLSTATE, states of a connection that is lost."""
 
-REFUSALS = {"42501": errors.StoreForbidden, "25006": errors.StoreReadOnly, "53100": errors.StoreFull}
+REFUSALS = {
+    "42501": errors.StoreForbidden,
+    "25006": errors.StoreReadOnly,
+    "53100": errors.StoreFull,
+}
 
 REASONS = {
     'FATAL: password authentication failed for user "u"': "auth",
@@ -165,7 +169,9 @@ def test_each_text_of_a_failed_connection_has_its_reason(
 
 
 @pytest.mark.parametrize("name", ["fsync", "synchronous_commit", "full_page_writes"])
-def test_each_setting_of_postgres_that_loses_writes_is_a_problem(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_setting_of_postgres_that_loses_writes_is_a_problem(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("psycopg")
     from sampletool.state.postgres import PostgresStore
 
@@ -234,7 +240,11 @@ def test_the_errors_of_redis_are_the_ones_that_are_tested() -> None:
     from sampletool.state import redis as module
 
     assert module._LOGIN_REFUSALS == ("NOAUTH", "WRONGPASS")
-    assert {kind.__name__ for kind in module._NOT_DONE} == {"ResponseError", "BusyLoadingError", "MaxConnectionsError"}
+    assert {kind.__name__ for kind in module._NOT_DONE} == {
+        "ResponseError",
+        "BusyLoadingError",
+        "MaxConnectionsError",
+    }
     assert module._SHOWN_SETTINGS == ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
     assert redis.exceptions.MaxConnectionsError is not redis.exceptions.ConnectionError
 
@@ -252,7 +262,9 @@ def test_the_errors_of_redis_are_the_ones_that_are_tested() -> None:
         ({"role": "replica"}, "replica"),
     ],
 )
-def test_each_way_to_lose_what_redis_keeps_is_a_problem(info: dict[str, Any], problem: str | None) -> None:
+def test_each_way_to_lose_what_redis_keeps_is_a_problem(
+    info: dict[str, Any], problem: str | None
+) -> None:
     pytest.importorskip("redis")
     from sampletool.state.redis import _find_problems
 
@@ -284,7 +296,9 @@ def test_the_refusals_of_the_script_are_the_ones_that_are_tested() -> None:
 
 
 @pytest.mark.parametrize("code", _REFUSED)
-def test_each_refusal_of_the_script_carries_its_facts(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_refusal_of_the_script_carries_its_facts(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("redis")
     store: Any = open_store("redis://h", None, make_policy())
     facts, said = _REFUSED[code]
@@ -326,7 +340,9 @@ def test_each_scheme_of_redis_names_such_a_store_with_its_kind_of_connection(sch
         "redis+unix": redis.UnixDomainSocketConnection,
     }
 
-    store: Any = open_store(f"{scheme}://{'/run/r.sock' if 'unix' in scheme else 'h'}", None, make_policy())
+    store: Any = open_store(
+        f"{scheme}://{'/run/r.sock' if 'unix' in scheme else 'h'}", None, make_policy()
+    )
 
     assert issubclass(store._client.connection_pool.connection_class, kinds[scheme])
 
@@ -338,13 +354,17 @@ def test_what_is_behind_each_sign_of_an_option_is_not_shown_and_no_password(sign
         refuse_password(f"redis://h/0{sign}password=hunter2")
 
 
-@pytest.mark.parametrize("option", ["password=x", "scram_client_key=x", "pass%77ord=x", "sslpassword=x", "token=x"])
+@pytest.mark.parametrize(
+    "option", ["password=x", "scram_client_key=x", "pass%77ord=x", "sslpassword=x", "token=x"]
+)
 def test_each_option_that_is_secret_is_refused_on_a_command_line(option: str) -> None:
     with pytest.raises(InvalidValues, match="password"):
         refuse_password(f"postgresql://h/d?{option}")
 
 
-@pytest.mark.parametrize("url", ["postgresql://h/d?sslmode=require", "redis://u@h", "sqlite:///a:b@c?token=x"])
+@pytest.mark.parametrize(
+    "url", ["postgresql://h/d?sslmode=require", "redis://u@h", "sqlite:///a:b@c?token=x"]
+)
 def test_a_url_without_a_password_is_taken(url: str) -> None:
     refuse_password(url)
 
@@ -424,8 +444,13 @@ def test_each_way_of_being_away_may_pass(idle_worker: Worker, name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["LeaseLost", "TaskNotFound"])
-def test_each_way_to_lose_a_claim_ends_its_command(idle_worker: Worker, name: str, tmp_path: Path) -> None:
-    lost = {"LeaseLost": errors.LeaseLost("a", 1, 2, "claimed"), "TaskNotFound": errors.TaskNotFound(task="a")}
+def test_each_way_to_lose_a_claim_ends_its_command(
+    idle_worker: Worker, name: str, tmp_path: Path
+) -> None:
+    lost = {
+        "LeaseLost": errors.LeaseLost("a", 1, 2, "claimed"),
+        "TaskNotFound": errors.TaskNotFound(task="a"),
+    }
 
     def refuse(*_args: object, **_options: object) -> None:
         raise lost[name]

@@ -46,7 +46,9 @@ def test_each_of_many_tasks_is_done_by_one_of_many_workers(backend: Backend) -> 
 
     done = backend.together("drain", 8)
 
-    assert sorted((task for tasks in done for task in tasks), key=int) == [str(n) for n in range(many)]
+    assert sorted((task for tasks in done for task in tasks), key=int) == [
+        str(n) for n in range(many)
+    ]
     assert statuses(store, "work") == {"done": many}
     assert store.counter_get("effects") == many
 
@@ -58,7 +60,9 @@ def test_lost_leases_neither_repeat_an_effect_nor_lose_a_task(backend: Backend) 
 
     done = backend.together("drain_briefly", 4)
 
-    assert sorted((task for tasks in done for task in tasks), key=int) == [str(n) for n in range(many)]
+    assert sorted((task for tasks in done for task in tasks), key=int) == [
+        str(n) for n in range(many)
+    ]
     assert [value for name, value in store.counter_list("effect-", 10_000)] == [1] * many
 
 
@@ -68,7 +72,9 @@ def test_compare_and_set_loops_lose_nothing(backend: Backend) -> None:
 
     backend.together("append", 3, 10)
 
-    assert sorted(store.state_get("list").value) == sorted(f"{n}-{i}" for n in range(3) for i in range(10))
+    assert sorted(store.state_get("list").value) == sorted(
+        f"{n}-{i}" for n in range(3) for i in range(10)
+    )
 
 
 def test_one_of_many_creates_a_value(backend: Backend) -> None:

@@ -31,7 +31,9 @@ def test_what_a_failed_attempt_has_opened_is_closed_at_once(signals: Signals) ->
     def connect() -> None:
         socket = Socket()
         opened.append(weakref.ref(socket))
-        error = ConnectionError("no answer")  # it refers to this frame, and the frame to it, as in psycopg's connect
+        error = ConnectionError(
+            "no answer"
+        )  # it refers to this frame, and the frame to it, as in psycopg's connect
         raise error
 
     try:

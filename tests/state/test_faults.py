@@ -19,7 +19,13 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.testing.scale import scale
 from sampletool.state.connect import open_store
-from sampletool.state.errors import LeaseLost, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
+from sampletool.state.errors import (
+    LeaseLost,
+    StateTooNew,
+    StoreAuthFailed,
+    StoreUnavailable,
+    StoreUnsafe,
+)
 from sampletool.state.postgres import SCHEMA_STEPS as POSTGRES_STEPS
 from sampletool.state.postgres import PostgresStore
 from sampletool.state.protocol import Claimed, Fence, NewTask, Once
@@ -93,7 +99,9 @@ def test_a_worker_paused_past_its_lease_is_fenced_out(shared: SharedBackend) -> 
     assert store.task_finish("a", task.generation) == "updated"
 
 
-def test_a_clock_that_is_an_hour_off_changes_no_lease(shared: SharedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_an_hour_off_changes_no_lease(
+    shared: SharedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, real = shared.open(), time.time
     store.task_add("work", [NewTask("x", "a")])
     (task,) = store.task_claim("work", "ann", lease_ms=60_000).tasks
@@ -128,7 +136,9 @@ def test_a_lease_of_nothing_is_over_at_once(shared: SharedBackend) -> None:
             store.task_renew("a", task.generation, lease_ms=LONG)
 
 
-def test_an_idempotency_key_is_remembered_for_a_day_and_then_forgotten(shared: SharedBackend) -> None:
+def test_an_idempotency_key_is_remembered_for_a_day_and_then_forgotten(
+    shared: SharedBackend,
+) -> None:
     store, remembered = shared.open(), Remembered(shared)
     store.counter_add("hits", 1, Once("k"))
     assert 23.9 < remembered.hours()["key:k"] <= 24
@@ -172,25 +182,33 @@ class Remembered:
             ends = self._in_redis(lambda client, name: client.pexpiretime(name))
         else:
             ends = dict(self._sql("SELECT key, coalesce(expires_at, -1) FROM tool_once"))
-        return {key: inf if ms < 0 else ms / 3_600_000 - time.time() / 3600 for key, ms in ends.items()}
+        return {
+            key: inf if ms < 0 else ms / 3_600_000 - time.time() / 3600 for key, ms in ends.items()
+        }
 
     def let_end(self) -> None:
         if self._backend.name == "valkey":
             self._in_redis(lambda client, name: client.pexpire(name, 1))
             wait_until(lambda: self.hours() == {})
         else:
-            self._sql("UPDATE tool_once SET expires_at = 1 WHERE expires_at IS NOT NULL RETURNING 1")
+            self._sql(
+                "UPDATE tool_once SET expires_at = 1 WHERE expires_at IS NOT NULL RETURNING 1"
+            )
 
     def _in_redis(self, ask: Callable[[Any, str], Any]) -> dict[str, Any]:
         import redis
 
         start = "{sampletool}:once:"
         with redis.Redis.from_url(self._backend.url, decode_responses=True) as client:
-            return {name.removeprefix(start): ask(client, name) for name in client.keys(f"{start}*")}
+            return {
+                name.removeprefix(start): ask(client, name) for name in client.keys(f"{start}*")
+            }
 
     def _sql(self, statement: str) -> list[Any]:
         if self._backend.name == "sqlite":
-            with closing(sqlite3.connect(self._backend.url.removeprefix("sqlite://"), isolation_level=None)) as db:
+            with closing(
+                sqlite3.connect(self._backend.url.removeprefix("sqlite://"), isolation_level=None)
+            ) as db:
                 return db.execute(statement).fetchall()
         import psycopg
 
@@ -227,7 +245,9 @@ def test_without_a_key_a_lost_answer_is_reported_and_nothing_is_repeated(
     assert direct.counter_get("hits") == 1
 
 
-def test_what_was_cut_before_the_server_could_do_it_is_done_once(through_proxy: ThroughProxy, kind: str) -> None:
+def test_what_was_cut_before_the_server_could_do_it_is_done_once(
+    through_proxy: ThroughProxy, kind: str
+) -> None:
     """PostgreSQL has not committed, which is certain; of Redis nobody can tell, so there it takes a key."""
     store, direct, proxy = through_proxy("cut request")
 
@@ -322,18 +342,26 @@ def test_a_server_that_is_not_there_is_said_so_in_time(kind: str) -> None:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         where = f"127.0.0.1:{silent.getsockname()[1]}"
-        url = f"postgresql://u:sekret@{where}/db" if kind == "postgres" else f"redis://:sekret@{where}/0"
+        url = (
+            f"postgresql://u:sekret@{where}/db"
+            if kind == "postgres"
+            else f"redis://:sekret@{where}/0"
+        )
         began = time.monotonic()
 
         with pytest.raises(StoreUnavailable) as unreachable:
-            open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1)).counter_add("hits", 1)
+            open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1)).counter_add(
+                "hits", 1
+            )
 
     assert time.monotonic() - began < 10
     assert unreachable.value.describe()["retryable"]
     assert "sekret" not in str(unreachable.value.describe())
 
 
-def test_a_server_that_refuses_us_is_an_error_of_its_own(kind: str, server_of: Callable[[str], Server]) -> None:
+def test_a_server_that_refuses_us_is_an_error_of_its_own(
+    kind: str, server_of: Callable[[str], Server]
+) -> None:
     server = server_of(kind)
     host = quote(server.running.socket, safe="")
     if kind == "postgres":
@@ -377,8 +405,14 @@ def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
     path = tmp_path / "state.db"
     url = make_backend("postgres").url
     for today, tomorrow in (
-        (SqliteStore(path, make_policy()), SqliteStore(path, make_policy(), schema_steps=(*SQLITE_STEPS, more))),
-        (PostgresStore(url, make_policy()), PostgresStore(url, make_policy(), (*POSTGRES_STEPS, more))),
+        (
+            SqliteStore(path, make_policy()),
+            SqliteStore(path, make_policy(), schema_steps=(*SQLITE_STEPS, more)),
+        ),
+        (
+            PostgresStore(url, make_policy()),
+            PostgresStore(url, make_policy(), (*POSTGRES_STEPS, more)),
+        ),
     ):
         today.counter_add("hits", 1)
         today.close()
@@ -440,8 +474,12 @@ def test_a_rehearsal_answers_as_the_real_thing_and_changes_nothing(shared: Share
     with pytest.raises(ToolError):
         shared.open(dry_run=True).state_set("key", "b", if_version=7)
     assert shared.open(dry_run=True).state_unset("key").effect == "deleted"
-    assert shared.open(dry_run=True).task_add("work", [NewTask("y", "c")]).effects == [("c", "created")]
-    assert [task.id for task in shared.open(dry_run=True).task_claim("work", "ann", lease_ms=1).tasks] == ["b"]
+    assert shared.open(dry_run=True).task_add("work", [NewTask("y", "c")]).effects == [
+        ("c", "created")
+    ]
+    assert [
+        task.id for task in shared.open(dry_run=True).task_claim("work", "ann", lease_ms=1).tasks
+    ] == ["b"]
     assert shared.open(dry_run=True).task_finish("a", held.generation) == "updated"
     shared.close()
 

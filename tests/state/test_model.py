@@ -85,7 +85,9 @@ class Model:
         for name, task in self.tasks.items():
             is_over = task["status"] == "claimed" and not task["lasts"]
             if task["status"] == "free" or (is_over and not 0 < task["limit"] <= task["attempts"]):
-                task.update(status="claimed", lasts=lasts, limit=limit, generation=task["generation"] + 1)
+                task.update(
+                    status="claimed", lasts=lasts, limit=limit, generation=task["generation"] + 1
+                )
                 task["attempts"] += 1
                 return [(name, task["generation"], task["attempts"])]
         return []
@@ -141,10 +143,19 @@ class Machine(RuleBasedStateMachine):
         """For the model, and for the store."""
         if key is None and fence is None:
             return UNCONDITIONAL, UNCONDITIONAL
-        fences = [None, None] if fence is None else [Fence(fence[0], fence[1]), Fence(self.prefix + fence[0], fence[1])]
+        fences = (
+            [None, None]
+            if fence is None
+            else [Fence(fence[0], fence[1]), Fence(self.prefix + fence[0], fence[1])]
+        )
         return Once(key, fences[0]), Once(key and self.prefix + key, fences[1])
 
-    @rule(name=names, amount=st.integers(-3, 3), key=keys, fence=st.none() | st.tuples(names, st.integers(0, 3)))
+    @rule(
+        name=names,
+        amount=st.integers(-3, 3),
+        key=keys,
+        fence=st.none() | st.tuples(names, st.integers(0, 3)),
+    )
     def add(self, name: str, amount: int, key: str | None, fence: Any) -> None:
         known, ours = self.once(key, fence)
         made = answer(lambda: self.store.counter_add(self.prefix + name, amount, ours))
@@ -158,10 +169,16 @@ class Machine(RuleBasedStateMachine):
         at = self.model.values.get(name, (None, 0))[1]
         if_version = None if offset is None else at + offset
         made = self.plain(
-            answer(lambda: self.store.state_set(self.prefix + name, value, if_version=if_version, once=ours))
+            answer(
+                lambda: self.store.state_set(
+                    self.prefix + name, value, if_version=if_version, once=ours
+                )
+            )
         )
 
-        assert made == self.model.put(name, value, if_version, known, first=0 if isinstance(made, str) else made[0])
+        assert made == self.model.put(
+            name, value, if_version, known, first=0 if isinstance(made, str) else made[0]
+        )
 
     @rule(name=names, key=keys)
     def unset(self, name: str, key: str | None) -> None:
@@ -180,22 +197,47 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=names, body=st.sampled_from([1, 2]))
     def task(self, name: str, body: int) -> None:
-        made = answer(lambda: self.store.task_add(self.prefix, [NewTask(body, self.prefix + name)]).effects[0][1])
+        made = answer(
+            lambda: self.store.task_add(self.prefix, [NewTask(body, self.prefix + name)]).effects[
+                0
+            ][1]
+        )
         known = self.model.tasks.get(name)
-        new = {"body": body, "status": "free", "generation": 0, "attempts": 0, "limit": 0, "lasts": True}
+        new = {
+            "body": body,
+            "status": "free",
+            "generation": 0,
+            "attempts": 0,
+            "limit": 0,
+            "lasts": True,
+        }
         self.model.tasks.setdefault(name, new)
 
-        assert made == ("created" if known is None else "unchanged" if known["body"] == body else "TASK_CONFLICT")
+        assert made == (
+            "created"
+            if known is None
+            else "unchanged"
+            if known["body"] == body
+            else "TASK_CONFLICT"
+        )
 
     @rule(lasts=st.booleans(), limit=st.integers(0, 2))
     def claim(self, lasts: bool, limit: int) -> None:
         lease_ms = LONG if lasts else 0
-        claimed = self.store.task_claim(self.prefix, "ann", lease_ms=lease_ms, max_attempts=limit).tasks
+        claimed = self.store.task_claim(
+            self.prefix, "ann", lease_ms=lease_ms, max_attempts=limit
+        ).tasks
 
-        made = [(task.id.removeprefix(self.prefix), task.generation, task.attempts) for task in claimed]
+        made = [
+            (task.id.removeprefix(self.prefix), task.generation, task.attempts) for task in claimed
+        ]
         assert made == self.model.claim(lasts, limit)
 
-    @rule(verb=st.sampled_from(["finish", "renew", "release"]), name=names, generation=st.integers(0, 3))
+    @rule(
+        verb=st.sampled_from(["finish", "renew", "release"]),
+        name=names,
+        generation=st.integers(0, 3),
+    )
     def end(self, verb: str, name: str, generation: int) -> None:
         task = self.prefix + name
         calls = {

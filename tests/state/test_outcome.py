@@ -109,7 +109,9 @@ def test_a_signal_while_reading_leaves_no_outcome_open(through_proxy: ThroughPro
 
 
 @pytest.mark.parametrize("fault", ["cut reply", "cut half"])
-def test_with_a_key_a_lost_reply_is_requested_again(through_proxy: ThroughProxy, fault: str) -> None:
+def test_with_a_key_a_lost_reply_is_requested_again(
+    through_proxy: ThroughProxy, fault: str
+) -> None:
     store, direct, proxy = through_proxy("cut half" if fault == "cut half" else "cut reply")
 
     added = store.counter_add("hits", 1, Once("k"))
@@ -120,7 +122,9 @@ def test_with_a_key_a_lost_reply_is_requested_again(through_proxy: ThroughProxy,
 
 
 @pytest.mark.parametrize("fault", ["cut reply", "cut half"])
-def test_without_a_key_a_lost_reply_is_an_unknown_outcome(through_proxy: ThroughProxy, fault: str) -> None:
+def test_without_a_key_a_lost_reply_is_an_unknown_outcome(
+    through_proxy: ThroughProxy, fault: str
+) -> None:
     store, direct, _proxy = through_proxy("cut half" if fault == "cut half" else "cut reply")
 
     with pytest.raises(OutcomeUnknown) as unknown:

@@ -8,9 +8,7 @@ from sampletool.state.store import Store
 from tests.state.support.outcomes import outcome
 from tests.state.support.stores import Client, SharedBackend
 
-VERBS = (
-    "counter_add state_set state_unset task_add task_claim task_renew task_finish task_release task_retry task_clean"
-)
+VERBS = "counter_add state_set state_unset task_add task_claim task_renew task_finish task_release task_retry task_clean"
 
 
 def start(backend: SharedBackend) -> Client:
@@ -57,11 +55,15 @@ def test_on_postgres_it_stops_nobody_else(make_backend: Callable[[str], SharedBa
         inside = "SELECT query FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = %s"
         client = start(backend)
         for number in stops(client):
-            queries += [query for (query,) in watcher.execute(inside, (watcher.info.dbname,)).fetchall()]
+            queries += [
+                query for (query,) in watcher.execute(inside, (watcher.info.dbname,)).fetchall()
+            ]
             assert outcome(lambda: work_beside_it(store, number)) is None  # noqa: B023
 
     assert len(client.result()) > 50
-    assert written(queries) >= {f"INSERT INTO tool_{table}" for table in ("counters", "once", "state", "tasks")} | {
+    assert written(queries) >= {
+        f"INSERT INTO tool_{table}" for table in ("counters", "once", "state", "tasks")
+    } | {
         "UPDATE tool_state",
         "UPDATE tool_tasks",
         "DELETE FROM tool_tasks",
@@ -103,10 +105,16 @@ def test_on_sqlite_others_read_meanwhile_and_are_not_left_waiting_to_write(
             refused.append(number)
 
     steps = client.result()
-    inside = [n for n, step in enumerate(steps, 1) if step.startswith(("INSERT", "UPDATE", "DELETE", "COMMIT"))]
+    inside = [
+        n
+        for n, step in enumerate(steps, 1)
+        if step.startswith(("INSERT", "UPDATE", "DELETE", "COMMIT"))
+    ]
     assert set(inside) <= set(refused)
     assert len(refused) < len(steps), "who only reads is in nobody's way"
-    assert written(steps) >= {f"INSERT INTO tool_{table}" for table in ("counters", "once", "state", "tasks")}
+    assert written(steps) >= {
+        f"INSERT INTO tool_{table}" for table in ("counters", "once", "state", "tasks")
+    }
     assert store.counter_get("mine") == 2
 
 
@@ -114,5 +122,7 @@ def written(statements: list[str]) -> set[str]:
     """What was inserted into, updated, or deleted from."""
     words = [statement.split() for statement in statements]
     return {
-        " ".join(said[: 2 if said[0] == "UPDATE" else 3]) for said in words if said[0] in ("INSERT", "UPDATE", "DELETE")
+        " ".join(said[: 2 if said[0] == "UPDATE" else 3])
+        for said in words
+        if said[0] in ("INSERT", "UPDATE", "DELETE")
     }

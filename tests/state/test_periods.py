@@ -55,7 +55,9 @@ class StoreClock:
             script = (files("sampletool.state") / "redis.lua").read_text()
             fixed = f"{{{now // 1000}, {now % 1000 * 1000}}}"
             assert script.count("redis.call('TIME')") == 1
-            self.store._script = self.store._client.register_script(script.replace("redis.call('TIME')", fixed))
+            self.store._script = self.store._client.register_script(
+                script.replace("redis.call('TIME')", fixed)
+            )
         elif self._backend.name == "postgres":
             from sampletool.state.postgres import Link
 
@@ -96,11 +98,15 @@ def test_a_value_that_no_longer_expires_stays_when_its_time_is_up(clock: StoreCl
     clock.pass_by(60_000)
     store.state_set("other", 1)
 
-    assert [(value.value, value.version) for value in store.state_list("leader", "", 9)] == [("ann", 2)]
+    assert [(value.value, value.version) for value in store.state_list("leader", "", 9)] == [
+        ("ann", 2)
+    ]
     assert outcome(lambda: store.state_get("leader").value) == "ann"
 
 
-def test_the_age_of_a_task_is_measured_from_its_end_and_not_from_its_claim(clock: StoreClock) -> None:
+def test_the_age_of_a_task_is_measured_from_its_end_and_not_from_its_claim(
+    clock: StoreClock,
+) -> None:
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
     task = claim_one(store, lease_ms=HOUR_MS)
@@ -114,7 +120,9 @@ def test_the_age_of_a_task_is_measured_from_its_end_and_not_from_its_claim(clock
     assert store.task_clean(60_000, ["done"])[0] == 1
 
 
-def test_a_lease_lasts_until_its_end_and_from_then_on_the_task_is_anybody_s(clock: StoreClock) -> None:
+def test_a_lease_lasts_until_its_end_and_from_then_on_the_task_is_anybody_s(
+    clock: StoreClock,
+) -> None:
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
     task = claim_one(store, "ann", lease_ms=60_000)
@@ -160,7 +168,9 @@ def test_a_last_attempt_is_failed_when_its_lease_ends_and_not_before(clock: Stor
 
 
 @pytest.mark.parametrize("how", ["added", "given back"])
-def test_a_delayed_task_is_claimed_when_its_delay_is_over_and_not_before(clock: StoreClock, how: str) -> None:
+def test_a_delayed_task_is_claimed_when_its_delay_is_over_and_not_before(
+    clock: StoreClock, how: str
+) -> None:
     store: Store = clock.store
     if how == "added":
         store.task_add("work", [NewTask("x", "a")], delay_ms=HOUR_MS)
@@ -176,7 +186,9 @@ def test_a_delayed_task_is_claimed_when_its_delay_is_over_and_not_before(clock: 
 
 
 @pytest.mark.parametrize("how", ["done", "failed"])
-def test_a_task_is_removed_when_it_ended_so_long_ago_and_not_before(clock: StoreClock, how: str) -> None:
+def test_a_task_is_removed_when_it_ended_so_long_ago_and_not_before(
+    clock: StoreClock, how: str
+) -> None:
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
     task = claim_one(store, max_attempts=1)
@@ -194,7 +206,9 @@ def test_a_task_is_removed_when_it_ended_so_long_ago_and_not_before(clock: Store
     assert statuses(store) == {}
 
 
-def test_an_idempotency_key_is_remembered_for_24_hours_and_not_longer(clock: StoreClock, backend: Backend) -> None:
+def test_an_idempotency_key_is_remembered_for_24_hours_and_not_longer(
+    clock: StoreClock, backend: Backend
+) -> None:
     store: Store = clock.store
     store.counter_add("hits", 1, Once("k"))
     if backend.name == "valkey":  # the server itself forgets it, by a clock that no script can move
@@ -377,10 +391,16 @@ def test_on_the_way_out_a_store_has_4_seconds_and_a_lock_2() -> None:
     assert store._policy.wait_seconds == 2
 
 
-@pytest.mark.parametrize(("skew_ms", "is_ok"), [(2000, True), (-2000, True), (2001, False), (-2001, False)])
-def test_a_clock_may_differ_by_two_seconds(skew_ms: int, is_ok: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("skew_ms", "is_ok"), [(2000, True), (-2000, True), (2001, False), (-2001, False)]
+)
+def test_a_clock_may_differ_by_two_seconds(
+    skew_ms: int, is_ok: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     health = Health("server", [], skew_ms, {})
-    monkeypatch.setattr(doctor, "connect_for_command", lambda _context: SimpleNamespace(health=lambda: health))
+    monkeypatch.setattr(
+        doctor, "connect_for_command", lambda _context: SimpleNamespace(health=lambda: health)
+    )
 
     assert doctor.probe(Context(Signals()))[-1].ok is is_ok
 
@@ -435,14 +455,17 @@ def watched(still: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
         )
         made = Worker(context, options)
         task = Claimed("a", 1, "x", 1, "")
-        made.running["a:1"] = worker._RunningCommand(task, tmp_path / "body", still.now + 60, has_started=True)
+        made.running["a:1"] = worker._RunningCommand(
+            task, tmp_path / "body", still.now + 60, has_started=True
+        )
         made.store = cast(Store, store)
         monkeypatch.setattr(made.children, "send_signal", lambda _name, number: sent.append(number))
         yield Watched(made, still, store, sent)
 
 
 @pytest.mark.parametrize(
-    ("lease_ms", "margin"), [(1_000, 0.25), (4_000, 1.0), (39_999, 9.99975), (40_000, 10.0), (600_000, 10.0)]
+    ("lease_ms", "margin"),
+    [(1_000, 0.25), (4_000, 1.0), (39_999, 9.99975), (40_000, 10.0), (600_000, 10.0)],
 )
 def test_a_command_is_killed_a_quarter_of_its_lease_before_the_end_and_at_most_10_seconds(
     lease_ms: int, margin: float
@@ -472,7 +495,9 @@ def test_a_command_whose_lease_ends_is_asked_to_end_15_seconds_before_and_killed
 
 
 @pytest.mark.parametrize(("left", "verbs"), [(40 + MOMENT, []), (40 - MOMENT, ["task_renew"])])
-def test_a_lease_is_renewed_when_a_third_of_it_is_over(watched: Watched, left: float, verbs: list[str]) -> None:
+def test_a_lease_is_renewed_when_a_third_of_it_is_over(
+    watched: Watched, left: float, verbs: list[str]
+) -> None:
     watched.leave(left)
 
     watched.worker.turn()
@@ -519,7 +544,8 @@ def failed_with(exit_code: int) -> ChildExit:
 
 
 @pytest.mark.parametrize(
-    ("attempts", "longest_ms"), [(1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (16, 60_000), (10_000, 60_000)]
+    ("attempts", "longest_ms"),
+    [(1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (16, 60_000), (10_000, 60_000)],
 )
 def test_a_task_that_fails_is_put_off_twice_as_long_each_time_and_at_most_a_minute(
     watched: Watched, attempts: int, longest_ms: int, monkeypatch: pytest.MonkeyPatch
@@ -529,7 +555,9 @@ def test_a_task_that_fails_is_put_off_twice_as_long_each_time_and_at_most_a_minu
     failed = failed_with(1)
 
     for part in ("least", "most"):
-        monkeypatch.setattr(random, "uniform", lambda least, most, part=part: least if part == "least" else most)
+        monkeypatch.setattr(
+            random, "uniform", lambda least, most, part=part: least if part == "least" else most
+        )
         ended = worker._EndedCommand(running, failed)
         watched.worker.ended.append(ended)
         watched.worker._report(ended)
@@ -538,7 +566,9 @@ def test_a_task_that_fails_is_put_off_twice_as_long_each_time_and_at_most_a_minu
 
 
 @pytest.mark.parametrize(("failures", "remembered"), [(100, 100), (101, 100)])
-def test_the_last_hundred_failures_are_remembered(watched: Watched, failures: int, remembered: int) -> None:
+def test_the_last_hundred_failures_are_remembered(
+    watched: Watched, failures: int, remembered: int
+) -> None:
     (running,) = watched.worker.running.values()
     for number in range(failures):
         failed = failed_with(number + 1)

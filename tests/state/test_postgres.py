@@ -35,7 +35,9 @@ def backend(make_backend: Callable[[str], SharedBackend]) -> SharedBackend:
 
 @pytest.fixture
 def admin_url(server_of: Callable[[str], Server]) -> str:
-    return f"postgresql://test@/postgres?host={quote(server_of('postgres').running.socket, safe='')}"
+    return (
+        f"postgresql://test@/postgres?host={quote(server_of('postgres').running.socket, safe='')}"
+    )
 
 
 def test_who_needs_the_same_name_as_a_paused_client_may_give_up(backend: SharedBackend) -> None:
@@ -71,7 +73,9 @@ def test_who_needs_the_same_name_as_a_paused_client_waits_until_its_transaction_
     assert store.counter_get("hits") == 3
 
 
-def test_a_name_that_stays_locked_is_lock_held_also_with_much_patience(backend: SharedBackend) -> None:
+def test_a_name_that_stays_locked_is_lock_held_also_with_much_patience(
+    backend: SharedBackend,
+) -> None:
     import psycopg
 
     store = backend.open(patience=0.6, min_server_seconds=0.1)
@@ -88,7 +92,9 @@ def test_a_server_that_cannot_hold_every_text_is_refused(admin_url: str, encodin
 
     name = f"e{secrets.token_hex(6)}"
     with psycopg.connect(admin_url, autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+        admin.execute(
+            f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+        )
         store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_policy())
 
         with pytest.raises(StoreUnsafe, match=encoding):
@@ -121,7 +127,9 @@ def test_a_role_without_a_connection_left_is_not_a_wrong_password(admin_url: str
         url = admin_url.replace("test@", f"{name}@")
 
         with pytest.raises(StoreUnavailable, match="no free connection") as refused:
-            open_store(url, None, make_policy(patience=0.0, min_server_seconds=0.1)).counter_add("hits", 1)
+            open_store(url, None, make_policy(patience=0.0, min_server_seconds=0.1)).counter_add(
+                "hits", 1
+            )
 
         assert refused.value.describe()["retryable"]
         admin.execute(f"DROP ROLE {name}")
@@ -131,12 +139,16 @@ def test_a_database_that_is_not_there_is_said_at_once(admin_url: str) -> None:
     began = time.monotonic()
 
     with pytest.raises(InvalidValues, match="no database"):
-        open_store(admin_url.replace("/postgres?", "/none?"), None, make_policy()).counter_add("hits", 1)
+        open_store(admin_url.replace("/postgres?", "/none?"), None, make_policy()).counter_add(
+            "hits", 1
+        )
 
     assert time.monotonic() - began < 8
 
 
-def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(backend: SharedBackend) -> None:
+def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(
+    backend: SharedBackend,
+) -> None:
     """Nor is anything prepared on the server that the next transaction, on another connection, would miss."""
     import psycopg
 
@@ -145,13 +157,17 @@ def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(
         store.counter_add("hits", 1)
 
     with psycopg.connect(backend.url) as watcher:
-        seen = watcher.execute("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'").fetchone()
+        seen = watcher.execute(
+            "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"
+        ).fetchone()
     link = store._connection  # type: ignore[attr-defined]
     assert link.execute("SHOW statement_timeout").fetchone() == (seen or ["0"])[:1]
     assert link.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
 
 
-def test_a_claim_that_is_changed_while_its_holder_looks_is_looked_at_again(backend: SharedBackend) -> None:
+def test_a_claim_that_is_changed_while_its_holder_looks_is_looked_at_again(
+    backend: SharedBackend,
+) -> None:
     """The holder's renewal waits for the row, and must then see that the claim is another's."""
     import psycopg
 
@@ -188,7 +204,9 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
     store.close()
 
 
-def test_one_caller_makes_the_schema_and_the_others_wait_and_look_again(backend: SharedBackend) -> None:
+def test_one_caller_makes_the_schema_and_the_others_wait_and_look_again(
+    backend: SharedBackend,
+) -> None:
     import psycopg
 
     with psycopg.connect(backend.url) as first:
@@ -214,7 +232,9 @@ def test_what_the_driver_logs_is_not_on_stderr() -> None:
     assert ran.stderr == b""
 
 
-def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backend: SharedBackend) -> None:
+def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(
+    backend: SharedBackend,
+) -> None:
     """Else the server would be busy with what nobody waits for any more."""
     import psycopg
 
@@ -223,7 +243,9 @@ def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backe
 
     with pytest.raises(StoreUnavailable, match="in time"):
         slow.look(lambda db: db.rows("SELECT pg_sleep(600)"))
-    assert not slow.current_connection().closed, "a client that has to give up closes the connection"
+    assert not slow.current_connection().closed, (
+        "a client that has to give up closes the connection"
+    )
 
     with psycopg.connect(backend.url, autocommit=True) as watcher:
         active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(600)'"

@@ -28,7 +28,9 @@ def test_an_addition_answers_the_value_it_made(store: Store) -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_counter_stays_within_what_json_carries_exactly(store: Store, sign: int) -> None:
-    assert outcome(lambda: store.counter_add("hits", sign * MAX_INTEGER).value) == sign * MAX_INTEGER
+    assert (
+        outcome(lambda: store.counter_add("hits", sign * MAX_INTEGER).value) == sign * MAX_INTEGER
+    )
 
     for amount in (1, MAX_INTEGER):
         with pytest.raises(CounterRange):

@@ -28,7 +28,9 @@ sys.stdin.read()
 def start_user(kind: str, directory: Path) -> tuple[subprocess.Popen[bytes], int]:
     """Another test run, which uses the server until it is killed."""
     user = subprocess.Popen(
-        [sys.executable, "-c", _USER, kind, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", _USER, kind, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert user.stdout is not None
     return user, int(user.stdout.readline())

@@ -190,8 +190,13 @@ def test_a_lease_is_counted_from_when_it_was_asked_for(worker: Worker) -> None:
             one.lease_ends_at -= 30  # in the second turn it is renewed
 
 
-def test_a_renewal_that_meets_an_outage_is_tried_again(worker: Worker, clock: SimpleNamespace, tmp_path: Path) -> None:
-    with worker.children, closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
+def test_a_renewal_that_meets_an_outage_is_tried_again(
+    worker: Worker, clock: SimpleNamespace, tmp_path: Path
+) -> None:
+    with (
+        worker.children,
+        closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider,
+    ):
         worker.turn()
         (one,) = worker.running.values()
         before = one.lease_ends_at
@@ -207,7 +212,11 @@ def test_a_renewal_that_meets_an_outage_is_tried_again(worker: Worker, clock: Si
 
 @pytest.mark.parametrize(("kind", "how"), [("postgres", "killed"), ("valkey", "paused")])
 def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwhile(
-    worker: Worker, tmp_path: Path, breakable: Callable[[str], tuple[Server, str]], kind: str, how: str
+    worker: Worker,
+    tmp_path: Path,
+    breakable: Callable[[str], tuple[Server, str]],
+    kind: str,
+    how: str,
 ) -> None:
     """While it waits for tasks, and while one of its commands ends and another goes on."""
     server, url = breakable(kind)
@@ -233,7 +242,9 @@ def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwh
         turn_until_all_is_reported(worker)
 
     assert (worker.finished, worker.lost, worker.given_back) == (2, 0, 0)
-    assert [(task.status, task.attempts) for task in outside.task_list("work", None, 0, 9)] == [("done", 1)] * 2
+    assert [(task.status, task.attempts) for task in outside.task_list("work", None, 0, 9)] == [
+        ("done", 1)
+    ] * 2
     assert worker.unreachable_since == inf
     outside.close()
     store.close()
@@ -304,7 +315,11 @@ def test_what_succeeded_while_the_worker_was_stopped_past_its_lease_is_kept(
         worker.turn()
         for task in ("a", "b"):
             (tmp_path / f"{task}.go").touch()
-        wait_until(lambda: not any(is_alive(child.process.pid) for child in worker.children._running.values()))
+        wait_until(
+            lambda: (
+                not any(is_alive(child.process.pid) for child in worker.children._running.values())
+            )
+        )
         for one in worker.running.values():
             worker.store.task_renew(*one.claim, lease_ms=0)
         clock.now += 2 * worker.options.lease_ms / 1000
@@ -329,7 +344,9 @@ def test_what_a_signal_keeps_from_being_started_is_given_back(worker: Worker) ->
     assert [task.status for task in worker.store.task_list("work", None, 0, 9)] == ["free", "free"]
 
 
-def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, clock: SimpleNamespace) -> None:
+def test_a_task_that_is_lost_in_its_last_attempt_has_failed(
+    worker: Worker, clock: SimpleNamespace
+) -> None:
     """Nobody else gets it any more, so a success would call it done."""
     store = worker.store
     change(worker, max_attempts=1)
@@ -347,7 +364,9 @@ def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, cloc
     assert (failed.value.data.lost, failed.value.data.finished) == (1, 0)
 
 
-def test_a_success_that_comes_after_another_worker_has_the_task_counts_as_lost(worker: Worker, tmp_path: Path) -> None:
+def test_a_success_that_comes_after_another_worker_has_the_task_counts_as_lost(
+    worker: Worker, tmp_path: Path
+) -> None:
     store = worker.store
     change(worker, argv=["/bin/sh", "-c", STUBBORN])
     with worker.children:
@@ -423,7 +442,9 @@ def test_a_task_that_another_worker_finishes_after_our_last_attempt_has_not_fail
     assert (report.finished, report.given_back, report.failed) == (0, 1, 0)
 
 
-def test_a_worker_that_cannot_count_failures_says_so(worker: Worker, clock: SimpleNamespace) -> None:
+def test_a_worker_that_cannot_count_failures_says_so(
+    worker: Worker, clock: SimpleNamespace
+) -> None:
     change(worker, argv=["/bin/true"])
     gone = partial(setattr, worker, "store", Away(clock, seconds=1))
     worker.store = cast(Store, Followed(worker.store, "task_left", gone))
@@ -434,7 +455,9 @@ def test_a_worker_that_cannot_count_failures_says_so(worker: Worker, clock: Simp
     assert [warning["code"] for warning in worker.context.warnings] == ["NOT_COUNTED"]
 
 
-def test_a_store_that_is_away_at_the_start_is_waited_for(worker: Worker, clock: SimpleNamespace) -> None:
+def test_a_store_that_is_away_at_the_start_is_waited_for(
+    worker: Worker, clock: SimpleNamespace
+) -> None:
     store = worker.store
     change(worker, argv=["/bin/true"])
     replies = iter([StoreUnavailable(store="s", reason="away")])
@@ -451,7 +474,9 @@ def test_a_store_that_is_away_at_the_start_is_waited_for(worker: Worker, clock: 
     assert (report.finished, report.failed) == (1, 0)
 
 
-def test_a_task_that_is_removed_meanwhile_ends_no_other(worker: Worker, clock: SimpleNamespace) -> None:
+def test_a_task_that_is_removed_meanwhile_ends_no_other(
+    worker: Worker, clock: SimpleNamespace
+) -> None:
     change(worker, jobs=2, max_attempts=1)
     worker.store.task_add("work", [NewTask("y", "b")])
     with worker.children:
@@ -466,7 +491,9 @@ def test_a_task_that_is_removed_meanwhile_ends_no_other(worker: Worker, clock: S
         assert worker.lost == 1
 
 
-def test_what_was_done_is_told_also_if_the_store_goes_away_at_the_end(worker: Worker, clock: SimpleNamespace) -> None:
+def test_what_was_done_is_told_also_if_the_store_goes_away_at_the_end(
+    worker: Worker, clock: SimpleNamespace
+) -> None:
     change(worker, argv=["/bin/true"])
     gone = partial(setattr, worker, "store", Away(clock, seconds=1))
     worker.store = cast(Store, Followed(worker.store, "task_left", gone))
@@ -525,7 +552,9 @@ def test_a_claim_whose_reply_is_lost_is_repeated_and_its_task_runs_although_it_w
 
     assert (report.finished, report.lost, report.left) == (1, 0, 0)
     assert worker.unfinished == set()
-    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)]
+    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [
+        ("done", 1)
+    ]
 
 
 class InterruptedInFlight:
@@ -684,10 +713,14 @@ def test_a_reply_that_finishes_and_claims_is_lost_and_both_count_once(worker: Wo
         worker.store = cast(Store, LosesReplies(store, "task_claim", 1))
         turn_until(worker, lambda: worker.finished == 2)
 
-    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)] * 2
+    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [
+        ("done", 1)
+    ] * 2
 
 
-def test_a_cancelled_task_ends_its_command_at_the_next_renewal(worker: Worker, clock: SimpleNamespace) -> None:
+def test_a_cancelled_task_ends_its_command_at_the_next_renewal(
+    worker: Worker, clock: SimpleNamespace
+) -> None:
     with worker.children:
         worker.turn()
         worker.store.task_cancel("a")

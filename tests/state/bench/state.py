@@ -43,7 +43,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         others = _install(Path(scratch))
         if others is None:
-            print("state: the other queues could not be installed, so there is nothing to compare with\n")
+            print(
+                "state: the other queues could not be installed, so there is nothing to compare with\n"
+            )
             return
         print(f"{_TASKS} tasks, median of {_ROUNDS}            {'added/s':>8} {'worked off/s':>13}")
         for group, names in _GROUPS.items():
@@ -99,7 +101,9 @@ def _place(group: str, server: Server | None, directory: Path) -> str:
     import psycopg
 
     name = f"b{secrets.token_hex(6)}"
-    with psycopg.connect(f"postgresql://test@/postgres?host={quote(socket, safe='')}", autocommit=True) as admin:
+    with psycopg.connect(
+        f"postgresql://test@/postgres?host={quote(socket, safe='')}", autocommit=True
+    ) as admin:
         admin.execute(f"CREATE DATABASE {name}")
     return f"postgresql://test@/{name}?host={quote(socket, safe='')}"
 
@@ -107,11 +111,21 @@ def _place(group: str, server: Server | None, directory: Path) -> str:
 def _install(scratch: Path) -> Path | None:
     python = scratch / "others" / "bin" / "python"
     uv = shutil.which("uv")
-    made = [[sys.executable, "-m", "venv", *(["--without-pip"] if uv else []), str(scratch / "others")]]
+    made = [
+        [sys.executable, "-m", "venv", *(["--without-pip"] if uv else []), str(scratch / "others")]
+    ]
     made.append(
         [uv, "pip", "install", "--quiet", "--python", str(python), *_OTHERS]
         if uv
-        else [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_OTHERS]
+        else [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *_OTHERS,
+        ]
     )
     for command in made:
         if subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode != 0:
