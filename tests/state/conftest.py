@@ -1,4 +1,4 @@
-"""Each test gets a store of its own; the servers are shared by the whole run, with a database for each worker."""
+"""Each test gets a store of its own. The servers are shared: each worker has a database there."""
 
 import contextlib
 import secrets
@@ -42,7 +42,7 @@ def server_of(testrun_uid: str) -> Iterator[Callable[[str], Server]]:
 
 @pytest.fixture(scope="session")
 def breakable_servers() -> Iterator[dict[str, Server]]:
-    """Those of this worker that its tests kill and pause, one test after the other, by their kinds."""
+    """Yield the servers that the tests of this worker kill and pause, by their kinds."""
     servers: dict[str, Server] = {}
     yield servers
     for server in servers.values():
@@ -53,9 +53,9 @@ def breakable_servers() -> Iterator[dict[str, Server]]:
 def breakable(
     breakable_servers: dict[str, Server], worker_id: str
 ) -> Iterator[Callable[[str], tuple[Server, str]]]:
-    """A server that this test may kill and pause, and the URL of an empty store on it.
+    """Yield a function that returns a server to kill and pause, and the URL of an empty store.
 
-    It is not started for this test alone: to make a PostgreSQL costs half a second of processor time.
+    Tests share the server: starting PostgreSQL takes half a second of processor time.
     """
     used = []
 

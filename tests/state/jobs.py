@@ -1,4 +1,4 @@
-"""What many clients do at once. Written once, for stores in other processes and for the one in this."""
+"""Jobs that many clients do at once: in other processes, or as coroutines in this one."""
 
 import os
 import random
@@ -46,7 +46,11 @@ async def drain(store: Any, number: int) -> list[str]:
 
 
 async def drain_briefly(store: Any, number: int) -> list[str]:
-    """With leases so short that claims are lost all the time: what is finished twice, or has two effects, is a bug."""
+    """Work off all tasks, with leases so short that claims are lost all the time.
+
+    Return the ids of the tasks that were finished. A task that is finished twice, or that has two
+    effects, is a bug.
+    """
     finished = []
     while await store.task_left("work"):
         claimed = (
@@ -93,7 +97,10 @@ async def every_write(store: Any, _number: int) -> None:
 
 
 async def stop_at_every_step(store: Any, number: int, backend: str) -> list[str]:
-    """Stopped at each statement of SQLite, or each message to and from a server: which they were."""
+    """Be stopped at each statement of SQLite, or each message to and from a server.
+
+    Return the steps at which the process was stopped.
+    """
     steps: list[str] = []
 
     def stop(step: str) -> None:
@@ -195,9 +202,9 @@ async def count_with_keys(store: Any, number: int, times: int) -> int:
 
 
 async def count_until_others_did(store: Any, _number: int, others: int, most: int) -> int:
-    """Add 1; stop inside of the next addition, so that the others come to wait; go on until each of them has added 1.
+    """Count until each of the others has added 1. Return how many additions that took, or `most`.
 
-    Return how many additions that took, or `most`.
+    The first addition is interrupted by SIGSTOP, so that the others have to wait.
     """
     await store.counter_add("hits", 1)
     _stop_before_commit(1)
@@ -214,7 +221,10 @@ async def say_so_and_count(store: Any, _number: int) -> int:
 
 
 async def fork_and_count(store: Any, _number: int) -> tuple[list[int], int]:
-    """Before, in the child, and after: the child tells its value through a pipe, and how many connections it opened."""
+    """Add 1 before a fork, in the child, and after it.
+
+    Return the values, and how many connections the child has opened. It sends them through a pipe.
+    """
     values = [(await store.counter_add("hits", 1)).value]
     reading, writing = os.pipe()
     child = os.fork()
@@ -270,7 +280,10 @@ async def stop_before_the_second_commit(store: Any, _number: int) -> int:
 
 
 def _stop_before_commit(statements: int) -> None:
-    """Be stopped in the next transaction of a SQLite store that is open: behind so many of BEGIN and COMMIT."""
+    """Stop this process in its next transaction on SQLite, before its first or second statement.
+
+    The statements that count are BEGIN and COMMIT.
+    """
     from sampletool.state.sqlite import SqliteStore
 
     patiently, left = SqliteStore._retry_while_busy, statements

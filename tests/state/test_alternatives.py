@@ -1,4 +1,4 @@
-"""Every member of an alternation has an effect of its own: errors of the databases, schemes, options, verbs."""
+"""Every member of an alternation has an effect: errors of databases, schemes, options, verbs."""
 
 import asyncio
 import re
@@ -219,7 +219,10 @@ REDIS: dict[tuple[str, str], type[Exception] | str] = {
     ("TimeoutError", "slow"): "sent",
     ("ConnectionError", "cut"): "sent",
 }
-"""Our error for each error of the driver after a request was sent, or whether the server may have obeyed it."""
+"""The error that each error of the driver becomes, if it comes after a request was sent.
+
+Instead of an error, it may be whether the server may have obeyed the request.
+"""
 
 
 @pytest.mark.parametrize(("kind", "text"), REDIS)

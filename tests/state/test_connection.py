@@ -1,4 +1,4 @@
-"""Which server a URL means, and what can never work: names of stores, TLS, ports, permissions, schemas."""
+"""Which server a URL means, and mistakes that are permanent: names, TLS, ports, permissions."""
 
 import socket
 from collections.abc import Callable

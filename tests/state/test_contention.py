@@ -1,4 +1,6 @@
-"""Many clients at once lose nothing, on every backend: processes, or coroutines of the one in memory."""
+"""Many clients at once lose nothing, on every backend.
+
+The clients are processes, or coroutines where the store is in memory."""
 
 from sampletool.kit.testing.scale import scale
 from sampletool.state.protocol import NewTask

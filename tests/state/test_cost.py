@@ -1,4 +1,4 @@
-"""What a verb costs, as far as it does not depend on the machine: its statements, and an index for each of them."""
+"""The cost of a verb, where it does not depend on the machine: its statements and indexes."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -34,7 +34,11 @@ STATEMENTS = {
     "task_list": 1,
     "task_clean": 3,
 }
-"""Without an idempotency key, beside beginning and committing: on a server each is a way there and back."""
+"""The statements of each verb without an idempotency key, except for BEGIN and COMMIT.
+
+On a server, each is one round trip.
+"""
+
 _LOCKING = ("task_renew", "task_retry")
 """They lock a row before they look at it, where there are such locks."""
 _SMALL = ("tool_floor",)

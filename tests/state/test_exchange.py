@@ -1,4 +1,4 @@
-"""sampletool/state/exchange.py: what is left of a call that failed. Its waits are tested in test_faults.py."""
+"""sampletool/state/exchange.py: the error of a failed request. test_faults.py tests its waits."""
 
 import gc
 import math

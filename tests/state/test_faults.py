@@ -1,4 +1,4 @@
-"""What goes wrong outside: workers killed and paused, connections cut, servers killed, paused, missing, or unsafe."""
+"""Faults outside of the tool: dead or paused workers and servers, and broken connections."""
 
 import signal
 import socket
@@ -248,7 +248,7 @@ def test_without_a_key_a_lost_answer_is_reported_and_nothing_is_repeated(
 def test_what_was_cut_before_the_server_could_do_it_is_done_once(
     through_proxy: ThroughProxy, kind: str
 ) -> None:
-    """PostgreSQL has not committed, which is certain; of Redis nobody can tell, so there it takes a key."""
+    """PostgreSQL has certainly not committed. Redis may have obeyed, so it needs a key."""
     store, direct, proxy = through_proxy("cut request")
 
     added = store.counter_add("hits", 1, Once("k") if kind == "valkey" else Once())

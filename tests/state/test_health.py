@@ -1,4 +1,4 @@
-"""What doctor says of a server: all that could lose what it has acknowledged, or keep it from being changed."""
+"""Doctor reports each setting of a server that could lose data or that allows no changes."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,7 @@
-"""A store that version 0.1 wrote, opened by this one: nothing is lost, and nothing is done twice.
+"""A store that version 0.1 wrote, opened by this one: nothing is lost or done twice.
 
-The files in written_by_0_1 are dumps of stores that the code of 0.1 filled, with leases and idempotency keys that end
-in a hundred years.
-"""
+The files in written_by_0_1 are dumps of stores that the code of 0.1 filled, with leases and
+idempotency keys that end in a hundred years."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""Random histories of verbs, on every backend, against a dictionary: they answer alike, step by step."""
+"""Random histories of verbs, on every backend: each response is that of a simple model."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ values = st.sampled_from([None, 1, "x", [1]])
 
 
 class Model:
-    """What protocol.py says, for one caller at a time and leases that last for ever or not at all."""
+    """A store in a few lines, for one caller at a time. A lease lasts permanently or not at all."""
 
     def __init__(self) -> None:
         self.counters: dict[str, int] = {}
@@ -81,6 +81,20 @@ class Model:
 
         return self.write(once, ("unset", name), change)
 
+    def add_task(self, name: str, body: int) -> str:
+        if name in self.tasks:
+            is_repetition = self.tasks[name]["body"] == body
+            return "unchanged" if is_repetition else "TASK_CONFLICT"
+        self.tasks[name] = {
+            "body": body,
+            "status": "free",
+            "generation": 0,
+            "attempts": 0,
+            "limit": 0,
+            "lasts": True,
+        }
+        return "created"
+
     def claim(self, lasts: bool, limit: int) -> list[tuple[str, int, int]]:
         for name, task in self.tasks.items():
             is_over = task["status"] == "claimed" and not task["lasts"]
@@ -98,17 +112,30 @@ class Model:
             return "TASK_NOT_FOUND"
         if task["generation"] != generation:
             return "LEASE_LOST"
-        status = task["status"]
-        if verb == "finish" and status in ("claimed", "done"):
-            task["status"] = "done"
-            return "unchanged" if status == "done" else "updated"
-        if verb == "renew" and status == "claimed" and task["lasts"]:
+        if verb == "finish":
+            return self.finish(task)
+        if verb == "release":
+            return self.release(task)
+        if task["status"] == "claimed" and task["lasts"]:
             return "updated"
-        if verb == "release" and status != "done":
-            if status == "claimed":
-                task["status"] = "failed" if 0 < task["limit"] <= task["attempts"] else "free"
-            return "updated" if status == "claimed" else "unchanged"
         return "LEASE_LOST"
+
+    def finish(self, task: dict[str, Any]) -> str:
+        if task["status"] == "done":
+            return "unchanged"
+        if task["status"] != "claimed":
+            return "LEASE_LOST"
+        task["status"] = "done"
+        return "updated"
+
+    def release(self, task: dict[str, Any]) -> str:
+        if task["status"] == "done":
+            return "LEASE_LOST"
+        if task["status"] != "claimed":
+            return "unchanged"
+        is_last_attempt = 0 < task["limit"] <= task["attempts"]
+        task["status"] = "failed" if is_last_attempt else "free"
+        return "updated"
 
     def counts(self) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -197,29 +224,12 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=names, body=st.sampled_from([1, 2]))
     def task(self, name: str, body: int) -> None:
-        made = answer(
-            lambda: self.store.task_add(self.prefix, [NewTask(body, self.prefix + name)]).effects[
-                0
-            ][1]
-        )
-        known = self.model.tasks.get(name)
-        new = {
-            "body": body,
-            "status": "free",
-            "generation": 0,
-            "attempts": 0,
-            "limit": 0,
-            "lasts": True,
-        }
-        self.model.tasks.setdefault(name, new)
+        def add() -> str:
+            added = self.store.task_add(self.prefix, [NewTask(body, self.prefix + name)])
+            ((_task_id, effect),) = added.effects
+            return effect
 
-        assert made == (
-            "created"
-            if known is None
-            else "unchanged"
-            if known["body"] == body
-            else "TASK_CONFLICT"
-        )
+        assert answer(add) == self.model.add_task(name, body)
 
     @rule(lasts=st.booleans(), limit=st.integers(0, 2))
     def claim(self, lasts: bool, limit: int) -> None:

@@ -1,7 +1,7 @@
-"""The ways that look right, run along one schedule: each of them breaks what its verb in protocol.py keeps.
+"""Naive implementations, run along one schedule: each breaks the contract of its verb.
 
-Every naive step is real, on the real backend; the schedule lets two callers read before either writes.
-"""
+Every naive step is real, on the real backend. The schedule lets two callers read before either
+writes."""
 
 import json
 from collections.abc import Iterator
@@ -66,7 +66,10 @@ class Cells:
             self._sqlite.execute("REPLACE INTO cells VALUES (?, ?)", (name, text))
         elif self._postgres:
             self._postgres.execute(
-                "INSERT INTO cells VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                """
+                INSERT INTO cells VALUES (%s, %s)
+                ON CONFLICT (name) DO UPDATE SET value = excluded.value
+                """,
                 (name, text),
             )
         elif self._redis:

@@ -60,7 +60,7 @@ def test_a_claim_whose_worker_has_no_chosen_name_is_repeated_under_any(backend: 
 
 
 def test_the_longest_names_of_any_script_fit_together(store: Store) -> None:
-    """An index of PostgreSQL takes 2,700 bytes, compressed: names of characters that are long and differ."""
+    """A row of an index of PostgreSQL has at most 2,700 bytes. These names hardly compress."""
     characters = iter(random.Random(1).sample(range(0x20000, 0x2A6D0), 600))
     task_id, name, key = ("".join(map(chr, islice(characters, 200))) for _ in range(3))
     store.task_add("work", [NewTask("x", task_id)])

@@ -183,7 +183,7 @@ def test_a_refused_repetition_does_not_hide_that_the_first_attempt_may_have_succ
 def test_a_fenced_write_whose_reply_was_lost_is_replayed_although_the_claim_has_ended_since(
     through_proxy: ThroughProxy,
 ) -> None:
-    """The store remembers that this claim has written. Naive: LEASE_LOST for a write that happened."""
+    """The store remembers that this claim has written. Naive: LEASE_LOST, although it has."""
     store, direct, proxy = through_proxy("cut reply", "state_set")
     direct.task_add("work", [NewTask("x", "a")])
     (task,) = direct.task_claim("work", "ann", lease_ms=LONG_MS).tasks

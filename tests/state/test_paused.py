@@ -1,4 +1,4 @@
-"""One client is paused (SIGSTOP) at each step of each verb that writes: what the others can do meanwhile."""
+"""While one client is paused (SIGSTOP) at any step of any verb that writes, others can work."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,7 +8,10 @@ from sampletool.state.store import Store
 from tests.state.support.outcomes import outcome
 from tests.state.support.stores import Client, SharedBackend
 
-VERBS = "counter_add state_set state_unset task_add task_claim task_renew task_finish task_release task_retry task_clean"
+VERBS = (
+    "counter_add state_set state_unset task_add task_claim task_renew task_finish task_release "
+    "task_retry task_clean"
+)
 
 
 def start(backend: SharedBackend) -> Client:
@@ -52,7 +55,10 @@ def test_on_postgres_it_stops_nobody_else(make_backend: Callable[[str], SharedBa
     store.task_add("work", [NewTask(2, "there")])
     queries: list[str] = []
     with psycopg.connect(backend.url, autocommit=True) as watcher:
-        inside = "SELECT query FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = %s"
+        inside = """
+            SELECT query FROM pg_stat_activity
+            WHERE state = 'idle in transaction' AND datname = %s
+        """
         client = start(backend)
         for number in stops(client):
             queries += [
@@ -88,7 +94,7 @@ def test_on_redis_it_stops_nobody_else(make_backend: Callable[[str], SharedBacke
 def test_on_sqlite_others_read_meanwhile_and_are_not_left_waiting_to_write(
     make_backend: Callable[[str], SharedBackend],
 ) -> None:
-    """The file has one lock, and a client that is paused has it: who wants to write gets an answer that names it."""
+    """The file has one lock, which the paused client holds. An error names that client."""
     backend = make_backend("sqlite")
     store, impatient = backend.open(), backend.open(patience=0.0)
     store.task_add("work", [NewTask(2, "there")])

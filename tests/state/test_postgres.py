@@ -1,4 +1,4 @@
-"""sampletool/state/postgres.py: who waits for whom, encodings, and what a failed connection means."""
+"""sampletool/state/postgres.py: locks, encodings, and what a failed connection means."""
 
 import secrets
 import signal
@@ -25,7 +25,7 @@ from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
 
 LATE, SOON = 30.0, 0.1
-"""When a server ends the transaction of a paused client, as a multiple of the 2 s that are usual."""
+"""When a server ends the transaction of a paused client, as a multiple of the usual 2 s."""
 
 
 @pytest.fixture
@@ -93,7 +93,8 @@ def test_a_server_that_cannot_hold_every_text_is_refused(admin_url: str, encodin
     name = f"e{secrets.token_hex(6)}"
     with psycopg.connect(admin_url, autocommit=True) as admin:
         admin.execute(
-            f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+            f"CREATE DATABASE {name} ENCODING '{encoding}' "
+            "TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
         )
         store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_policy())
 
@@ -149,7 +150,7 @@ def test_a_database_that_is_not_there_is_said_at_once(admin_url: str) -> None:
 def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(
     backend: SharedBackend,
 ) -> None:
-    """Nor is anything prepared on the server that the next transaction, on another connection, would miss."""
+    """Nothing is prepared on the server, as the next transaction may use another connection."""
     import psycopg
 
     store = backend.open()
@@ -224,7 +225,7 @@ def test_one_caller_makes_the_schema_and_the_others_wait_and_look_again(
 
 
 def test_what_the_driver_logs_is_not_on_stderr() -> None:
-    """It warns of connections that are lost in the middle; what that means to the caller is in the answer."""
+    """It warns of lost connections. The response says what that means to the caller."""
     code = "import logging, sampletool.state.postgres; logging.getLogger('psycopg').warning('lost')"
 
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
@@ -248,7 +249,10 @@ def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(
     )
 
     with psycopg.connect(backend.url, autocommit=True) as watcher:
-        active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(600)'"
+        active = """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE state = 'active' AND query LIKE '%pg_sleep(600)'
+        """
         assert watcher.execute(active).fetchone() == (0,)
     slow.close()
 
@@ -261,14 +265,17 @@ def signal_when_it_waits(signals: Signals, url: str) -> None:
 def waiting_for_locks(url: str) -> int:
     import psycopg
 
-    asked = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND datname = %s"
+    asked = """
+        SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+        WHERE NOT granted AND datname = %s
+    """
     with psycopg.connect(url, autocommit=True) as watcher:
         found = watcher.execute(asked, (watcher.info.dbname,)).fetchone()
     return int(found[0]) if found else 0
 
 
 def test_a_delay_is_a_value_and_no_other_statement(backend: SharedBackend) -> None:
-    """A worker that lives for months chooses a new delay for each failure, and every statement is kept."""
+    """A worker chooses a new delay for each failure, and the driver keeps every statement."""
     store = backend.open()
 
     def fail_once(delay_ms: int) -> int:

@@ -1,4 +1,4 @@
-"""What protocol.py and store.py say, executed on every backend: counters, values, and what no verb takes."""
+"""The contract of protocol.py and store.py, on every backend: counters, values, refusals."""
 
 from collections.abc import Callable
 from typing import Any

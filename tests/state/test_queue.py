@@ -1,4 +1,4 @@
-"""What a user of a queue needs beside claiming: cancel, show, results, failures, counts, newest first, retry all."""
+"""More verbs of a queue: cancel, show, results, failures, counts, newest first, retry all."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""sampletool/state/redis.lua: how long one call keeps the server from everybody else. redis.py: what is asked again."""
+"""Each call of redis.lua keeps the server busy for a short time only. redis.py repeats safely."""
 
 from collections.abc import Callable
 from typing import Any

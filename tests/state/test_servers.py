@@ -1,4 +1,4 @@
-"""tests/state/support/servers.py: servers start once, are shared, and nobody's death leaves one behind."""
+"""tests/state/support/servers.py: servers start once and are shared. A kill leaves none behind."""
 
 import json
 import os

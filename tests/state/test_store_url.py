@@ -1,4 +1,4 @@
-"""sampletool/state/store_url.py: a password is never shown, whatever is in the URL, and never taken from argv."""
+"""sampletool/state/store_url.py: no password is shown, or accepted on the command line."""
 
 import socket
 import struct

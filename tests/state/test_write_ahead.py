@@ -1,4 +1,4 @@
-"""The write-ahead log of sampletool/state/sqlite.py: what a commit costs, and that it never meets a checkpoint."""
+"""The write-ahead log of SQLite: the cost of a commit, and no commit during a checkpoint."""
 
 import os
 import re
@@ -78,7 +78,10 @@ def test_the_log_begins_again_before_it_is_large(tmp_path: Path) -> None:
 
 
 def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path: Path) -> None:
-    """Else versions 3.7.0 to 3.51.2 can corrupt the log. What checkpoints by itself does so in COMMIT."""
+    """Otherwise, versions 3.7.0 to 3.51.2 can corrupt the log.
+
+    An automatic checkpoint is a part of COMMIT.
+    """
     held, seen = [False], []
     policy = make_policy()
 

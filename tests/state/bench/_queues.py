@@ -1,4 +1,4 @@
-"""One queue, run by itself: `_queues.py NAME WHERE COUNT` says how many seconds adding and working off took."""
+"""Run one queue: `_queues.py NAME STORE COUNT` prints the seconds of adding and working off."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ Run = tuple[Callable[[], object], Callable[[], object]]
 
 
 def ours(where: str, count: int, at_once: int = 1) -> Run:
-    """As `task work` does it: what has ended is finished in the step that claims the next."""
+    """Finish each task in the step that claims the next one, as `task work` does."""
     from sampletool.state.connect import open_store
     from sampletool.state.protocol import Fence, NewTask
     from tests.state.support.store_client import make_policy

@@ -1,4 +1,4 @@
-"""tool counter, tool state and tool task, as a user runs them; what a verb promises is tested in tests/state."""
+"""tool counter, tool state and tool task, as a user runs them. tests/state tests the verbs."""
 
 import errno
 import json
@@ -250,7 +250,8 @@ def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Pa
     lines = [json.dumps({"id": str(number), "body": {"n": number}}) for number in range(250)]
     (workspace / "tasks.jsonl").write_text("\n".join(lines) + "\n")
     (workspace / "bad.jsonl").write_text(
-        '{"body": 1}\n{"no": 1}\n{"body": 1, "x": 1}\nnot json\n{"body": 1, "id": 5}\n{"body": NaN}\n{"body": 1e999}\n'
+        '{"body": 1}\n{"no": 1}\n{"body": 1, "x": 1}\nnot json\n'
+        '{"body": 1, "id": 5}\n{"body": NaN}\n{"body": 1e999}\n'
     )
 
     refused = tool("task", "add", "mail", "--from-file", "bad.jsonl")

@@ -228,7 +228,7 @@ def test_a_queue_that_cannot_be_leaves_nothing_behind(
 
 
 def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
-    """The worker is stopped past its lease and another caller takes the task: on waking up it must let go.
+    """The worker is stopped past its lease. Another caller takes the task meanwhile.
 
     It asks again when a third of its lease is over, after 1.7 s.
     """
