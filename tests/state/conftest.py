@@ -23,7 +23,7 @@ SHARED = ("sqlite", "postgres", "valkey")
 
 @pytest.fixture(scope="session")
 def server_of(testrun_uid: str) -> Iterator[Callable[[str], Server]]:
-    """The run's server of a kind, started by the first test that needs it."""
+    """Yield a function that returns the server of a kind. The first call starts the server."""
     servers: dict[str, Server] = {}
 
     def get(kind: str) -> Server:
@@ -125,7 +125,7 @@ def backend(request: pytest.FixtureRequest, make_backend: Callable[[str], Backen
 
 @pytest.fixture(params=SHARED)
 def shared(request: pytest.FixtureRequest, make_backend: Callable[[str], Backend]) -> SharedBackend:
-    """A backend that outlives a process."""
+    """Return a backend that several processes can use."""
     made = make_backend(request.param)
     assert isinstance(made, SharedBackend)
     return made
@@ -137,7 +137,7 @@ def store(backend: Backend) -> Store:
 
 
 def postgres_url(server: Server, worker: str) -> str:
-    """A schema of its own in the database of this worker."""
+    """Return the URL of a new schema in the database of this worker."""
     import psycopg
 
     host = quote(server.running.socket, safe="")
@@ -154,7 +154,7 @@ def postgres_url(server: Server, worker: str) -> str:
 
 
 def valkey_url(server: Server, worker: str) -> str:
-    """The database of this worker, emptied."""
+    """Empty the database of this worker, and return its URL."""
     import redis
 
     number = int(worker.removeprefix("gw")) if worker.startswith("gw") else 63

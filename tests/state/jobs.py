@@ -13,7 +13,7 @@ from sampletool.state.protocol import Fence, NewTask, Once
 
 
 async def count(store: Any, _number: int, times: int) -> list[int]:
-    """The values that these additions made."""
+    """Add 1 so often, and return the value after each addition."""
     return [(await store.counter_add("hits", 1)).value for _ in range(times)]
 
 
@@ -239,14 +239,14 @@ async def fork_and_count(store: Any, _number: int) -> tuple[list[int], int]:
 
 
 def _open_descriptors() -> Counter[str]:
-    """What they lead to; of a SQLite file its own name only, not those of its log."""
+    """Count the open descriptors by path. Leave out the logs of SQLite files."""
     names = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
     opened = [os.readlink(name) for name in names if os.path.exists(name) or os.path.islink(name)]
     return Counter(name for name in opened if not name.endswith(("-wal", "-shm")))
 
 
 async def append(store: Any, number: int, times: int) -> int:
-    """A list that everybody appends to, by compare-and-set."""
+    """Append to a list that all clients share, by compare-and-set."""
     for index in range(times):
         while True:
             found = await store.state_get("list")

@@ -60,7 +60,7 @@ class Model:
         return self.write(once, ("add", name, amount), change)
 
     def put(self, name: str, value: Any, if_version: int | None, once: Once, first: int) -> Any:
-        """The store chooses the first version of a value; none is used twice."""
+        """Set a value. The store chooses its first version. No version is used twice."""
 
         def change() -> Any:
             _, version = self.values.get(name, (None, 0))

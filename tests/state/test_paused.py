@@ -125,7 +125,7 @@ def test_on_sqlite_others_read_meanwhile_and_are_not_left_waiting_to_write(
 
 
 def written(statements: list[str]) -> set[str]:
-    """What was inserted into, updated, or deleted from."""
+    """Return the tables that the statements write to."""
     words = [statement.split() for statement in statements]
     return {
         " ".join(said[: 2 if said[0] == "UPDATE" else 3])

@@ -134,7 +134,10 @@ def test_a_server_that_says_the_password_back_does_not_show_it(
 
 @pytest.fixture
 def parrot() -> Iterator[Callable[[str], int]]:
-    """The port of a server that refuses, with what it was sent in the text of its error."""
+    """Yield a function that starts a server and returns its port.
+
+    The server refuses each request. Its error repeats the request.
+    """
     servers: list[Parrot] = []
 
     def get(scheme: str) -> int:

@@ -31,7 +31,7 @@ def backend(make_backend: Any) -> SharedBackend:
 
 
 def calls_of_an_addition(url: str, tmp_path: Path) -> Counter[str]:
-    """What one more change of an open store asks the kernel for."""
+    """Count the system calls of one more addition to an open store."""
     counted = []
     for times in (1, 31):
         job = [sys.executable, "-m", "tests.state.support.store_client", "count", "0", f"[{times}]"]

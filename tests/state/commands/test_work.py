@@ -308,7 +308,7 @@ def test_a_failure_that_the_store_has_not_heard_of_is_told_on_the_way_out(
 
 @contextmanager
 def locked(workspace: Path) -> Iterator[sqlite3.Connection]:
-    """A foreign program keeps the file of the store, and can read it."""
+    """Lock the file of the store as another program would. Yield its connection."""
     outsider = sqlite3.connect(workspace / ".tool" / "state.db", isolation_level=None)
     outsider.execute("BEGIN EXCLUSIVE")
     yield outsider
@@ -372,7 +372,7 @@ def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, works
 
 
 def ended(worker: Process, *, is_told: bool = False) -> dict[str, Any]:
-    """What a worker that waits for more has done, as it answers a signal."""
+    """Return the report of a worker that a signal ends."""
     if not is_told:
         worker.send_signal(signal.SIGTERM)
     stdout, _ = worker.communicate(timeout=60)
