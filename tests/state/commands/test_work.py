@@ -124,6 +124,25 @@ def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(
     assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
 
 
+def test_an_interrupted_worker_kills_a_command_that_ignores_sigterm(
+    tool: Tool, workspace: Path
+) -> None:
+    tool("task", "add", "mail", "x", "--id", "a")
+    stubborn = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
+    worker = tool.start("task", "work", "mail", "--", "sh", "-c", stubborn)
+    child = wait_for_pid(workspace / "pid")
+
+    worker.send_signal(signal.SIGTERM)
+    stdout, _ = worker.communicate(timeout=30)
+
+    outlived_its_worker = is_alive(child)
+    if outlived_its_worker:
+        os.kill(child, signal.SIGKILL)
+    assert not outlived_its_worker
+    assert json.loads(stdout)["error"]["code"] == "INTERRUPTED"
+    assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
+
+
 @pytest.mark.leaves_litter
 def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(
     tool: Tool, workspace: Path
