@@ -442,13 +442,13 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
 def _log_command(response: Response, context: Context) -> None:
     """Add a line to the log of commands, unless the settings forbid it."""
     # The log always has these members. A response has them only if they were requested.
-    meta = {**response.meta, "duration_ms": _duration_ms(context)}
-    _add_unless_it_fails(meta, "session_id", lambda: context.session_id)
-    _add_unless_it_fails(meta, "cwd", os.getcwd)
+    more_meta: dict[str, Any] = {"duration_ms": _duration_ms(context)}
+    _add_unless_it_fails(more_meta, "session_id", lambda: context.session_id)
+    _add_unless_it_fails(more_meta, "cwd", os.getcwd)
     # A command must not fail because its log cannot be written.
     with suppress(*EXPECTED):
         if context.settings.value("call_log"):
-            logged_call = call_of(response._replace(meta=meta))
+            logged_call = call_of(response, more_meta)
             append(state_directory(), logged_call)
 
 

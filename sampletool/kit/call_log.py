@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from .contract.response import Response, to_data
+from .contract.response import Response
 from .contract.text import redact
 from .safety.atomic_file import opened
 from .safety.errors import UnsafePath
@@ -53,11 +53,15 @@ The half of a URL would not look like a URL, so its password would not be hidden
 """
 
 
-def call_of(response: Response) -> dict[str, Any]:
-    """Return the line that is logged for a response: the members of `Call` in commands/log.py."""
-    call = {name: response.meta[name] for name in _LOGGED_META if name in response.meta}
-    call["at"] = response.meta["timestamp"]
-    data = to_data(response.result)
+def call_of(response: Response, more_meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line that is logged for a response: the members of `Call` in commands/log.py.
+
+    `more_meta` has members of `meta` that the response lacks because nobody has requested them.
+    """
+    meta = {**response.meta, **more_meta}
+    call = {name: meta[name] for name in _LOGGED_META if name in meta}
+    call["at"] = meta["timestamp"]
+    data = response.data
     if response.error is not None:
         call["code"] = response.error.code
         # After a failure, `data` is what was done before. The facts of the error have subjects too.

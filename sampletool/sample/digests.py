@@ -9,7 +9,6 @@ read. There are two cases in which a file can change without changing them:
   what was remembered before a reboot is forgotten.
 """
 
-import hashlib
 import json
 import os
 import time
@@ -25,6 +24,9 @@ _MAX_CACHE_BYTES = 256 * 1024 * 1024
 _SETTLED_SECONDS = 2.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
+NOT_READ = "not read"
+"""What a file has in place of a digest if it must not be read. It differs from every digest."""
+
 Stamp = list[int]
 """The size of a file, its times and its inode. A list, because JSON has no tuples."""
 
@@ -34,6 +36,9 @@ def digest(path: str | Path, check: Callable[[], None]) -> str:
 
     Return "" if the file cannot be read. `check` is called while it is read, and may raise.
     """
+    # This import takes 3 ms. If no file has changed, a command does not need it.
+    import hashlib
+
     content_digest = hashlib.sha256()
     try:
         with open(path, "rb", buffering=0) as file:
@@ -58,10 +63,16 @@ class DigestCache:
         check: Callable[[], None],
         clock: Callable[[], float] = time.time,
         boot_id: str | None = None,
+        *,
+        reads_files: bool = True,
     ) -> None:
-        """Read the cache file. If it cannot be used, begin without digests."""
+        """Read the cache file. If it cannot be used, begin without digests.
+
+        With `reads_files=False`, no file is read, and only remembered digests are known.
+        """
         self._path = path
         self._check = check
+        self._reads_files = reads_files
         self._clock = clock
         self._boot_id = _read_boot_id() if boot_id is None else boot_id
         self._remembered = _read_cache(path, self._boot_id)
@@ -69,13 +80,18 @@ class DigestCache:
         self._has_changed = False
 
     def digest(self, path: str | Path) -> str:
-        """Return the digest of a file, from memory if the file is unchanged."""
+        """Return the digest of a file, from memory if the file is unchanged.
+
+        Return "" if the file cannot be read, and NOT_READ if it must not be read.
+        """
         name = str(path)
         stamp = _stamp_of(name)
         if name in self._remembered:
             remembered_digest, remembered_stamp = self._remembered[name]
             if stamp == remembered_stamp:
                 return remembered_digest
+        if not self._reads_files:
+            return NOT_READ
         started_at = self._clock()
         file_digest = digest(name, self._check)
         # The stamp is older than the digest. If the file has changed while it was read, it has

@@ -526,13 +526,13 @@ local function to_row(task)
     task.at, task.due, task.position, task.body}
 end
 
--- Return up to MAX_LOOKED_AT tasks that follow a position in a set: their ids and positions.
-local function find_after(set, after, newest)
+-- Return up to `count` tasks that follow a position in a set: their ids and positions.
+local function find_after(set, after, newest, count)
   local command, from, to = 'ZRANGEBYSCORE', '(' .. after, '+inf'
   if newest == '1' then
     command, from, to = 'ZREVRANGEBYSCORE', after == '0' and '+inf' or '(' .. after, '-inf'
   end
-  local flat = redis.call(command, set, from, to, 'WITHSCORES', 'LIMIT', 0, MAX_LOOKED_AT)
+  local flat = redis.call(command, set, from, to, 'WITHSCORES', 'LIMIT', 0, count)
   local found = {}
   for index = 1, #flat, 2 do
     found[#found + 1] = {id = flat[index], position = tonumber(flat[index + 1])}
@@ -554,7 +554,10 @@ end
 --
 -- These are the tasks that are listed under the status. A task whose lease has expired may still be
 -- listed as claimed, so look at those, too: they are few.
-local function find_of_status(queue, status, after, newest)
+--
+-- A page needs up to `count` tasks. All tasks that are listed under a status have it, except for the
+-- claimed ones. So more of them would only take time, the more, the more tasks are stored.
+local function find_of_status(queue, status, after, newest, count)
   local sets = {status}
   if status == 'expired' or status == 'failed' then
     sets = {status, 'claimed'}
@@ -572,12 +575,16 @@ local function find_of_status(queue, status, after, newest)
     if queue ~= '' then
       set = key('status', name, queue)
     end
-    local listed = find_after(set, after, newest)
+    local size = count
+    if name == 'claimed' then
+      size = MAX_LOOKED_AT
+    end
+    local listed = find_after(set, after, newest, size)
     for _, one in ipairs(listed) do
       found[#found + 1] = one
     end
     -- There may be more in this set. What follows its last one in another set has to wait.
-    local last = listed[MAX_LOOKED_AT]
+    local last = listed[size]
     if last and (not end_of_page or is_before(last.position, end_of_page)) then
       end_of_page = last.position
     end
@@ -600,14 +607,19 @@ end
 function verbs.task_list(queue, status, after, limit, newest)
   local ids
   local next_cursor = nil
+  local count = math.min(tonumber(limit), MAX_LOOKED_AT)
   if status ~= '' and is_migrated() then
-    ids, next_cursor = find_of_status(queue, status, after, newest)
+    ids, next_cursor = find_of_status(queue, status, after, newest, count)
   else
+    if status ~= '' then
+      -- Nobody knows how many of these tasks have the status.
+      count = MAX_LOOKED_AT
+    end
     local all = key('tasks')
     if queue ~= '' then
       all = key('tasks', queue)
     end
-    ids = ids_of(find_after(all, after, newest))
+    ids = ids_of(find_after(all, after, newest, count))
   end
   return page(ids, limit, function(id)
     local task = load(id)
@@ -652,7 +664,7 @@ function verbs.migrate()
     return 'done'
   end
   reached = reached or '0'
-  local found = find_after(key('tasks'), reached, '0')
+  local found = find_after(key('tasks'), reached, '0', MAX_LOOKED_AT)
   for _, one in ipairs(found) do
     local task = load(one.id)
     show_as(task, task.current_status)

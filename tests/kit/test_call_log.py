@@ -377,7 +377,7 @@ def _answer(result: Any, error: KeyNotFound | None = None) -> Response:
 def test_a_line_has_the_facts_of_the_response_and_no_value() -> None:
     result = {"effect": "updated", "key": "jobs", "value": "never logged"}
 
-    line = call_of(_answer(result))
+    line = call_of(_answer(result), {})
 
     assert line == {
         "at": "2026-01-01T00:00:00Z",
@@ -391,7 +391,7 @@ def test_a_line_has_the_facts_of_the_response_and_no_value() -> None:
 
 
 def test_the_line_of_a_failure_has_its_code_and_the_subject_of_the_error() -> None:
-    line = call_of(_answer(None, KeyNotFound(key="jobs", where="/w/tool.toml")))
+    line = call_of(_answer(None, KeyNotFound(key="jobs", where="/w/tool.toml")), {})
 
     assert line["code"] == "KEY_NOT_FOUND"
     assert line["about"] == ["jobs"]
@@ -399,14 +399,14 @@ def test_the_line_of_a_failure_has_its_code_and_the_subject_of_the_error() -> No
 
 
 def test_a_result_that_is_not_an_object_has_no_subjects() -> None:
-    assert call_of(_answer(["a"]))["about"] == []
+    assert call_of(_answer(["a"]), {})["about"] == []
 
 
 def test_the_subjects_of_listed_items_are_logged_once_each_and_of_20_items_at_most() -> None:
     items: list[Any] = [{"key": f"key{number}"} for number in range(30)]
     result = {"path": "/w", "changes": ["no object", {"key": "key0"}, *items], "count": 30}
 
-    subjects = call_of(_answer(result))["about"]
+    subjects = call_of(_answer(result), {})["about"]
 
     assert subjects == ["/w", *[f"key{number}" for number in range(19)]]
 
@@ -414,7 +414,7 @@ def test_the_subjects_of_listed_items_are_logged_once_each_and_of_20_items_at_mo
 def test_a_subject_is_short_and_has_no_password() -> None:
     url = "redis://user:hunter2@host/" + "x" * 5000
 
-    (subject,) = call_of(_answer({"name": url}))["about"]
+    (subject,) = call_of(_answer({"name": url}), {})["about"]
 
     assert subject.startswith("redis://user:***@host/xxx")
     assert len(subject) == 200
@@ -423,24 +423,24 @@ def test_a_subject_is_short_and_has_no_password() -> None:
 def test_a_password_that_goes_beyond_the_end_of_a_subject_is_masked() -> None:
     url = f"redis://user:{'hunter2' * 50}@host"
 
-    (subject,) = call_of(_answer({"name": url}))["about"]
+    (subject,) = call_of(_answer({"name": url}), {})["about"]
 
     assert subject == "redis://user:***@host"
 
 
 @pytest.mark.parametrize("name", ["key", "name", "id", "queue", "lock", "path", "output"])
 def test_each_name_of_a_thing_is_a_subject(name: str) -> None:
-    assert call_of(_answer({name: "it"}))["about"] == ["it"]
+    assert call_of(_answer({name: "it"}), {})["about"] == ["it"]
 
 
 def test_a_subject_that_is_no_text_is_not_logged() -> None:
-    assert call_of(_answer({"id": 7, "key": None, "name": "it"}))["about"] == ["it"]
+    assert call_of(_answer({"id": 7, "key": None, "name": "it"}), {})["about"] == ["it"]
 
 
 def test_a_line_has_the_facts_that_only_some_responses_have() -> None:
     meta = {**_META, "session_id": "s-1", "trace_id": "t-1", "dry_run": True, "cwd": "/w"}
 
-    line = call_of(Response(result=None, error=None, warnings=[], meta=meta))
+    line = call_of(Response(result=None, error=None, warnings=[], meta=meta), {})
 
     some = {name: line.get(name) for name in ("session_id", "trace_id", "dry_run", "cwd")}
     assert some == {"session_id": "s-1", "trace_id": "t-1", "dry_run": True, "cwd": "/w"}

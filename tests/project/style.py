@@ -42,9 +42,6 @@ NOT_REWRITTEN = frozenset(
         "tests/lab/mutants",
         "tests/lab/project",
         "tests/lab/state",
-        "tests/state",
-        "tests/state/bench",
-        "tests/state/commands",
         "docs/lab",
         "docs/mcp/state",
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.sample import digests as module
-from sampletool.sample.digests import DigestCache, digest
+from sampletool.sample.digests import NOT_READ, DigestCache, digest
 
 _BOOT_ID = "boot-1"
 
@@ -41,11 +41,22 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def cache_of(file: Path, *, later_seconds: float = 10.0, boot_id: str = _BOOT_ID) -> DigestCache:
+def cache_of(
+    file: Path,
+    *,
+    later_seconds: float = 10.0,
+    boot_id: str = _BOOT_ID,
+    reads_files: bool = True,
+) -> DigestCache:
     """Return the cache at a time that is this long after the last change of the file."""
     changed_at = file.stat().st_ctime if file.exists() else 0.0
-    path = file.with_name("digests.json")
-    return DigestCache(path, do_nothing, clock=lambda: changed_at + later_seconds, boot_id=boot_id)
+    return DigestCache(
+        file.with_name("digests.json"),
+        do_nothing,
+        clock=lambda: changed_at + later_seconds,
+        boot_id=boot_id,
+        reads_files=reads_files,
+    )
 
 
 def remember(file: Path, *, later_seconds: float = 10.0) -> str:
@@ -84,6 +95,24 @@ def test_a_changed_file_is_read_again(file: Path, reads: Reads, change: str) -> 
 
     assert cache_of(file).digest(file) == digest(file, do_nothing)
     assert len(reads.names) == 2
+
+
+def test_a_cache_that_must_not_read_files_knows_only_those_that_are_unchanged(
+    file: Path, reads: Reads
+) -> None:
+    other = file.with_name("other.csv")
+    other.write_text("other")
+    file_digest = remember(file)
+
+    cache = cache_of(file, reads_files=False)
+    known = cache.digest(file)
+    unknown = cache.digest(other)
+    file.write_text("changed")
+    changed = cache.digest(file)
+
+    assert known == file_digest
+    assert (unknown, changed) == (NOT_READ, NOT_READ)
+    assert reads.names == [str(file)]
 
 
 @pytest.mark.parametrize(("later_seconds", "read_count"), [(1.9, 2), (2.1, 1)])

@@ -1,4 +1,4 @@
-"""Each test gets a store of its own; the servers are shared by the whole run, with a database for each worker."""
+"""Each test gets a store of its own. The servers are shared: each worker has a database there."""
 
 import contextlib
 import secrets
@@ -23,7 +23,7 @@ SHARED = ("sqlite", "postgres", "valkey")
 
 @pytest.fixture(scope="session")
 def server_of(testrun_uid: str) -> Iterator[Callable[[str], Server]]:
-    """The run's server of a kind, started by the first test that needs it."""
+    """Yield a function that returns the server of a kind. The first call starts the server."""
     servers: dict[str, Server] = {}
 
     def get(kind: str) -> Server:
@@ -42,7 +42,7 @@ def server_of(testrun_uid: str) -> Iterator[Callable[[str], Server]]:
 
 @pytest.fixture(scope="session")
 def breakable_servers() -> Iterator[dict[str, Server]]:
-    """Those of this worker that its tests kill and pause, one test after the other, by their kinds."""
+    """Yield the servers that the tests of this worker kill and pause, by their kinds."""
     servers: dict[str, Server] = {}
     yield servers
     for server in servers.values():
@@ -50,10 +50,12 @@ def breakable_servers() -> Iterator[dict[str, Server]]:
 
 
 @pytest.fixture
-def breakable(breakable_servers: dict[str, Server], worker_id: str) -> Iterator[Callable[[str], tuple[Server, str]]]:
-    """A server that this test may kill and pause, and the URL of an empty store on it.
+def breakable(
+    breakable_servers: dict[str, Server], worker_id: str
+) -> Iterator[Callable[[str], tuple[Server, str]]]:
+    """Yield a function that returns a server to kill and pause, and the URL of an empty store.
 
-    It is not started for this test alone: to make a PostgreSQL costs half a second of processor time.
+    Tests share the server: starting PostgreSQL takes half a second of processor time.
     """
     used = []
 
@@ -123,7 +125,7 @@ def backend(request: pytest.FixtureRequest, make_backend: Callable[[str], Backen
 
 @pytest.fixture(params=SHARED)
 def shared(request: pytest.FixtureRequest, make_backend: Callable[[str], Backend]) -> SharedBackend:
-    """A backend that outlives a process."""
+    """Return a backend that several processes can use."""
     made = make_backend(request.param)
     assert isinstance(made, SharedBackend)
     return made
@@ -135,13 +137,16 @@ def store(backend: Backend) -> Store:
 
 
 def postgres_url(server: Server, worker: str) -> str:
-    """A schema of its own in the database of this worker."""
+    """Return the URL of a new schema in the database of this worker."""
     import psycopg
 
     host = quote(server.running.socket, safe="")
     schema = f"t{secrets.token_hex(6)}"
     with psycopg.connect(f"postgresql://test@/postgres?host={host}", autocommit=True) as admin:
-        if admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (worker,)).fetchone() is None:
+        if (
+            admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (worker,)).fetchone()
+            is None
+        ):
             admin.execute(f'CREATE DATABASE "{worker}"')
     with psycopg.connect(f"postgresql://test@/{worker}?host={host}", autocommit=True) as admin:
         admin.execute(f"CREATE SCHEMA {schema}")
@@ -149,7 +154,7 @@ def postgres_url(server: Server, worker: str) -> str:
 
 
 def valkey_url(server: Server, worker: str) -> str:
-    """The database of this worker, emptied."""
+    """Empty the database of this worker, and return its URL."""
     import redis
 
     number = int(worker.removeprefix("gw")) if worker.startswith("gw") else 63

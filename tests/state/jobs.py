@@ -1,4 +1,4 @@
-"""What many clients do at once. Written once, for stores in other processes and for the one in this."""
+"""Jobs that many clients do at once: in other processes, or as coroutines in this one."""
 
 import os
 import random
@@ -13,12 +13,15 @@ from sampletool.state.protocol import Fence, NewTask, Once
 
 
 async def count(store: Any, _number: int, times: int) -> list[int]:
-    """The values that these additions made."""
+    """Add 1 so often, and return the value after each addition."""
     return [(await store.counter_add("hits", 1)).value for _ in range(times)]
 
 
 async def count_once(store: Any, _number: int, keys: int) -> list[int]:
-    return [int((await store.counter_add(f"hits {key}", 1, Once(f"{key}"))).value) for key in range(keys)]
+    return [
+        int((await store.counter_add(f"hits {key}", 1, Once(f"{key}"))).value)
+        for key in range(keys)
+    ]
 
 
 async def add_tasks(store: Any, number: int, times: int) -> int:
@@ -43,10 +46,16 @@ async def drain(store: Any, number: int) -> list[str]:
 
 
 async def drain_briefly(store: Any, number: int) -> list[str]:
-    """With leases so short that claims are lost all the time: what is finished twice, or has two effects, is a bug."""
+    """Work off all tasks, with leases so short that claims are lost all the time.
+
+    Return the ids of the tasks that were finished. A task that is finished twice, or that has two
+    effects, is a bug.
+    """
     finished = []
     while await store.task_left("work"):
-        claimed = (await store.task_claim("work", f"worker-{number}", lease_ms=random.choice([0, 1, 500]))).tasks
+        claimed = (
+            await store.task_claim("work", f"worker-{number}", lease_ms=random.choice([0, 1, 500]))
+        ).tasks
         for task in claimed:
             try:
                 await store.counter_add(f"effect-{task.id}", 1, Once(fence=_fence(task)))
@@ -75,7 +84,9 @@ async def every_write(store: Any, _number: int) -> None:
     await store.state_set("my other", 1)
     await store.state_unset("my other")
     await store.task_add("work", [NewTask(1, "mine"), NewTask(2, "there")])
-    first, second = (await store.task_claim("work", "me", lease_ms=60_000, count=2, max_attempts=1)).tasks
+    first, second = (
+        await store.task_claim("work", "me", lease_ms=60_000, count=2, max_attempts=1)
+    ).tasks
     await store.counter_add("mine", 1, Once(fence=_fence(first)))
     await store.task_renew(first.id, first.generation, lease_ms=60_000)
     await store.task_finish(first.id, first.generation)
@@ -86,7 +97,10 @@ async def every_write(store: Any, _number: int) -> None:
 
 
 async def stop_at_every_step(store: Any, number: int, backend: str) -> list[str]:
-    """Stopped at each statement of SQLite, or each message to and from a server: which they were."""
+    """Be stopped at each statement of SQLite, or each message to and from a server.
+
+    Return the steps at which the process was stopped.
+    """
     steps: list[str] = []
 
     def stop(step: str) -> None:
@@ -138,7 +152,11 @@ def _stop_redis(stop: Callable[[str], None]) -> None:
 
     def send_and_stop(connection: Any, command: Any, *args: Any, **options: Any) -> Any:
         send(connection, command, *args, **options)
-        stop(b" ".join(command).decode(errors="replace") if isinstance(command, list) else str(command))
+        stop(
+            b" ".join(command).decode(errors="replace")
+            if isinstance(command, list)
+            else str(command)
+        )
 
     def read_and_stop(connection: Any, *args: Any, **options: Any) -> Any:
         answer = read(connection, *args, **options)
@@ -184,9 +202,9 @@ async def count_with_keys(store: Any, number: int, times: int) -> int:
 
 
 async def count_until_others_did(store: Any, _number: int, others: int, most: int) -> int:
-    """Add 1; stop inside of the next addition, so that the others come to wait; go on until each of them has added 1.
+    """Count until each of the others has added 1. Return how many additions that took, or `most`.
 
-    Return how many additions that took, or `most`.
+    The first addition is interrupted by SIGSTOP, so that the others have to wait.
     """
     await store.counter_add("hits", 1)
     _stop_before_commit(1)
@@ -203,7 +221,10 @@ async def say_so_and_count(store: Any, _number: int) -> int:
 
 
 async def fork_and_count(store: Any, _number: int) -> tuple[list[int], int]:
-    """Before, in the child, and after: the child tells its value through a pipe, and how many connections it opened."""
+    """Add 1 before a fork, in the child, and after it.
+
+    Return the values, and how many connections the child has opened. It sends them through a pipe.
+    """
     values = [(await store.counter_add("hits", 1)).value]
     reading, writing = os.pipe()
     child = os.fork()
@@ -218,19 +239,21 @@ async def fork_and_count(store: Any, _number: int) -> tuple[list[int], int]:
 
 
 def _open_descriptors() -> Counter[str]:
-    """What they lead to; of a SQLite file its own name only, not those of its log."""
+    """Count the open descriptors by path. Leave out the logs of SQLite files."""
     names = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
     opened = [os.readlink(name) for name in names if os.path.exists(name) or os.path.islink(name)]
     return Counter(name for name in opened if not name.endswith(("-wal", "-shm")))
 
 
 async def append(store: Any, number: int, times: int) -> int:
-    """A list that everybody appends to, by compare-and-set."""
+    """Append to a list that all clients share, by compare-and-set."""
     for index in range(times):
         while True:
             found = await store.state_get("list")
             try:
-                await store.state_set("list", [*found.value, f"{number}-{index}"], if_version=found.version)
+                await store.state_set(
+                    "list", [*found.value, f"{number}-{index}"], if_version=found.version
+                )
                 break
             except VersionConflict:
                 continue
@@ -257,7 +280,10 @@ async def stop_before_the_second_commit(store: Any, _number: int) -> int:
 
 
 def _stop_before_commit(statements: int) -> None:
-    """Be stopped in the next transaction of a SQLite store that is open: behind so many of BEGIN and COMMIT."""
+    """Stop this process in its next transaction on SQLite, before its first or second statement.
+
+    The statements that count are BEGIN and COMMIT.
+    """
     from sampletool.state.sqlite import SqliteStore
 
     patiently, left = SqliteStore._retry_while_busy, statements

@@ -127,12 +127,29 @@ def _store(backend: str, scratch: Path) -> Iterator[tuple[str, Server | None]]:
     server.leave()
 
 
+_COLUMNS = (
+    "backend",
+    "time",
+    "rounds",
+    "calls",
+    "without a response",
+    "clients killed",
+    "servers killed",
+    "values and counters",
+    "of these unknown",
+    "claims of tasks",
+    "violations",
+)
+
+
 def page(rows: list[Row], processors: int | None) -> str:
     """Return the page that shows the figures of a run."""
-    minutes = sum(row.seconds for row in rows) / 60
-    clients = sum(row.clients_killed for row in rows)
-    servers = sum(row.servers_killed for row in rows)
-    lines = []
+    planned = f"{MINUTES:.0f} minutes"
+    kills = f"{_KILLS_PER_ROUND} clients"
+    duration = f"{sum(row.seconds for row in rows) / 60:.1f} minutes"
+    clients = f"{sum(row.clients_killed for row in rows):,} clients"
+    servers = f"{sum(row.servers_killed for row in rows):,} servers"
+    lines = [f"| {' | '.join(_COLUMNS)} |", f"| {' | '.join(['---'] * len(_COLUMNS))} |"]
     for row in rows:
         cells = [
             row.backend,
@@ -153,25 +170,23 @@ def page(rows: list[Row], processors: int | None) -> str:
 
 <!-- Written by `make soak` (tests/state/soak.py) from the figures of its own run; do not edit. -->
 
-`make soak` runs random clients for {MINUTES:.0f} minutes, on one backend after the other. It kills clients and
+`make soak` runs random clients for {planned}, on one backend after the other. It kills clients and
 servers with kill -9, and checks that the store kept its promises. The page
 [Check a history](history.md) explains how.
 
-This run took {minutes:.1f} minutes on {processors} processors. It killed {clients:,} clients and {servers:,} servers.
+This run took {duration} on {processors} processors. It killed {clients} and {servers}.
 
-| backend | time | rounds | calls | without a response | clients killed | servers killed | values and counters | of these unknown | claims of tasks | violations |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 {table}
 
 * In each *round*, four clients do some hundred calls on the same values, counters and tasks.
-  {_KILLS_PER_ROUND} clients are killed, and their successors continue. In every third round, the server is killed
+  {kills} are killed, and their successors continue. In every third round, the server is killed
   too. SQLite has no server. All rounds of a backend use one store.
 * *Without a response* counts the calls that may have happened: their client or their server was
   killed during the call.
 * *Unknown* counts the values and counters for which the search reached its bound. They are
   unchecked.
 * *Violations* counts the promises that were broken.
-"""  # noqa: E501 - a table has one line for each row
+"""
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Every member of an alternation has an effect of its own: errors of the databases, schemes, options, verbs."""
+"""Every member of an alternation has an effect: errors of databases, schemes, options, verbs."""
 
 import asyncio
 import re
@@ -46,7 +46,11 @@ UNDONE = {"25P03": ("25P03",), "57014": ("57014",), "40": ("40001", "40P01")}
 LOST = {"57P": ("57P01", "57P02", "57P03"), "08": ("08000", "08003", "08006")}
 """For each beginning of an SQLSTATE, states of a connection that is lost."""
 
-REFUSALS = {"42501": errors.StoreForbidden, "25006": errors.StoreReadOnly, "53100": errors.StoreFull}
+REFUSALS = {
+    "42501": errors.StoreForbidden,
+    "25006": errors.StoreReadOnly,
+    "53100": errors.StoreFull,
+}
 
 REASONS = {
     'FATAL: password authentication failed for user "u"': "auth",
@@ -76,7 +80,7 @@ def test_the_refusals_of_sqlite_are_the_ones_that_are_tested() -> None:
 
 
 @pytest.mark.parametrize("name", [*SQLITE, *_PERMISSION_ERRORS])
-def test_each_error_of_sqlite_is_one_of_ours(name: str) -> None:
+def test_each_error_of_sqlite_becomes_an_error_of_ours(name: str) -> None:
     error = sqlite3.OperationalError("why")
     error.sqlite_errorname = name
 
@@ -89,8 +93,8 @@ def test_each_level_of_flushing_is_named_as_sqlite_numbers_it(
 ) -> None:
     (tmp_path / "state.db").touch()
     store = SqliteStore(tmp_path / "state.db", make_policy())
-    answers = {"integrity_check": [("ok",)], "journal_mode": [("wal",)], "synchronous": [(level,)]}
-    session = SimpleNamespace(rows=lambda statement: answers[statement.removeprefix("PRAGMA ")])
+    rows = {"integrity_check": [("ok",)], "journal_mode": [("wal",)], "synchronous": [(level,)]}
+    session = SimpleNamespace(rows=lambda statement: rows[statement.removeprefix("PRAGMA ")])
     monkeypatch.setattr(store, "transact", lambda body: body(session))
 
     settings = store.describe().settings
@@ -103,7 +107,7 @@ def test_each_level_of_flushing_is_named_as_sqlite_numbers_it(
 
 @pytest.fixture
 def refused_by_postgres() -> Callable[[str, str, bool], Exception]:
-    """What becomes of an error of this driver with this SQLSTATE and text."""
+    """Return a function that returns our error for an error of the driver."""
     psycopg = pytest.importorskip("psycopg")
     from sampletool.state.postgres import PostgresStore
 
@@ -126,7 +130,7 @@ def test_the_states_of_postgres_are_the_ones_that_are_tested() -> None:
 
 
 @pytest.mark.parametrize("state", [state for states in UNDONE.values() for state in states])
-def test_a_transaction_that_the_server_has_undone_may_be_repeated_always(
+def test_a_transaction_that_the_server_has_undone_may_always_be_repeated(
     state: str, refused_by_postgres: Callable[[str, str, bool], Exception]
 ) -> None:
     error = refused_by_postgres(state, "undone", True)
@@ -136,7 +140,7 @@ def test_a_transaction_that_the_server_has_undone_may_be_repeated_always(
 
 
 @pytest.mark.parametrize("state", [*(state for states in LOST.values() for state in states), ""])
-def test_after_a_lost_connection_only_what_is_certain_may_be_repeated(
+def test_after_a_lost_connection_only_an_unsent_request_may_be_repeated(
     state: str, refused_by_postgres: Callable[[str, str, bool], Exception]
 ) -> None:
     for was_sent in (False, True):
@@ -147,7 +151,7 @@ def test_after_a_lost_connection_only_what_is_certain_may_be_repeated(
 
 
 @pytest.mark.parametrize("state", [*REFUSALS, "42601", "22003"])
-def test_each_refusal_of_the_server_is_one_of_ours(
+def test_each_refusal_of_postgres_becomes_an_error_of_ours(
     state: str, refused_by_postgres: Callable[[str, str, bool], Exception]
 ) -> None:
     assert type(refused_by_postgres(state, "no", True)) is REFUSALS.get(state, errors.StoreFailure)
@@ -159,13 +163,20 @@ def test_each_text_of_a_failed_connection_has_its_reason(
 ) -> None:
     error = refused_by_postgres("", text, True)
 
-    kinds = {"auth": errors.StoreAuthFailed, "none": InvalidValues}
-    assert type(error) is kinds.get(REASONS[text], NoReply)
-    assert REASONS[text] in ("auth", "none") or REASONS[text] in str(error)
+    reason = REASONS[text]
+    if reason == "auth":
+        assert type(error) is errors.StoreAuthFailed
+    elif reason == "none":
+        assert type(error) is InvalidValues
+    else:
+        assert type(error) is NoReply
+        assert reason in str(error)
 
 
 @pytest.mark.parametrize("name", ["fsync", "synchronous_commit", "full_page_writes"])
-def test_each_setting_of_postgres_that_loses_writes_is_a_problem(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_setting_of_postgres_that_loses_writes_is_a_problem(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("psycopg")
     from sampletool.state.postgres import PostgresStore
 
@@ -213,11 +224,14 @@ REDIS: dict[tuple[str, str], type[Exception] | str] = {
     ("TimeoutError", "slow"): "sent",
     ("ConnectionError", "cut"): "sent",
 }
-"""Our error for each error of the driver after a request was sent, or whether the server may have obeyed it."""
+"""The error that each error of the driver becomes, if it comes after a request was sent.
+
+Instead of an error, it may be whether the server may have obeyed the request.
+"""
 
 
 @pytest.mark.parametrize(("kind", "text"), REDIS)
-def test_each_error_of_redis_is_one_of_ours(kind: str, text: str) -> None:
+def test_each_error_of_redis_becomes_an_error_of_ours(kind: str, text: str) -> None:
     pytest.importorskip("redis")
     store: Any = open_store("redis://h", None, make_policy())
 
@@ -234,7 +248,11 @@ def test_the_errors_of_redis_are_the_ones_that_are_tested() -> None:
     from sampletool.state import redis as module
 
     assert module._LOGIN_REFUSALS == ("NOAUTH", "WRONGPASS")
-    assert {kind.__name__ for kind in module._NOT_DONE} == {"ResponseError", "BusyLoadingError", "MaxConnectionsError"}
+    assert {kind.__name__ for kind in module._NOT_DONE} == {
+        "ResponseError",
+        "BusyLoadingError",
+        "MaxConnectionsError",
+    }
     assert module._SHOWN_SETTINGS == ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
     assert redis.exceptions.MaxConnectionsError is not redis.exceptions.ConnectionError
 
@@ -252,17 +270,22 @@ def test_the_errors_of_redis_are_the_ones_that_are_tested() -> None:
         ({"role": "replica"}, "replica"),
     ],
 )
-def test_each_way_to_lose_what_redis_keeps_is_a_problem(info: dict[str, Any], problem: str | None) -> None:
+def test_each_setting_of_redis_that_loses_writes_is_a_problem(
+    info: dict[str, Any], problem: str | None
+) -> None:
     pytest.importorskip("redis")
     from sampletool.state.redis import _find_problems
 
     found = _find_problems({"aof_enabled": 1, **info})
 
-    assert len(found) == (problem is not None)
-    assert problem is None or problem in found[0]
+    if problem is None:
+        assert found == []
+    else:
+        (only_one,) = found
+        assert problem in only_one
 
 
-_REFUSED: dict[str, tuple[list[Any], str]] = {
+REFUSALS_OF_SCRIPT: dict[str, tuple[list[Any], str]] = {
     "TASK_NOT_FOUND": (["a"], '"a"'),
     "TASK_CONFLICT": (["a"], '"a"'),
     "LEASE_LOST": (
@@ -280,20 +303,22 @@ def test_the_refusals_of_the_script_are_the_ones_that_are_tested() -> None:
     pytest.importorskip("redis")
     from sampletool.state.redis import _REFUSALS
 
-    assert set(_REFUSALS) == set(_REFUSED)
+    assert set(_REFUSALS) == set(REFUSALS_OF_SCRIPT)
 
 
-@pytest.mark.parametrize("code", _REFUSED)
-def test_each_refusal_of_the_script_carries_its_facts(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("code", REFUSALS_OF_SCRIPT)
+def test_each_refusal_of_the_script_carries_its_facts(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("redis")
     store: Any = open_store("redis://h", None, make_policy())
-    facts, said = _REFUSED[code]
+    facts, message = REFUSALS_OF_SCRIPT[code]
     monkeypatch.setattr(store, "_check_server_once", lambda: None)
     monkeypatch.setattr(store, "_send", lambda request, ask: ask(False))
     monkeypatch.setattr(store, "_migrate_once", lambda: None)
     monkeypatch.setattr(store, "_script", lambda keys, arguments: [code, *facts])
 
-    with pytest.raises(ToolError, match=re.escape(said)) as refused:
+    with pytest.raises(ToolError, match=re.escape(message)) as refused:
         store.counter_add("c", 1)
 
     assert refused.value.code == code
@@ -326,33 +351,38 @@ def test_each_scheme_of_redis_names_such_a_store_with_its_kind_of_connection(sch
         "redis+unix": redis.UnixDomainSocketConnection,
     }
 
-    store: Any = open_store(f"{scheme}://{'/run/r.sock' if 'unix' in scheme else 'h'}", None, make_policy())
+    place = "/run/r.sock" if "unix" in scheme else "h"
+    store: Any = open_store(f"{scheme}://{place}", None, make_policy())
 
     assert issubclass(store._client.connection_pool.connection_class, kinds[scheme])
 
 
 @pytest.mark.parametrize("sign", OPTION_SIGNS)
-def test_what_is_behind_each_sign_of_an_option_is_not_shown_and_no_password(sign: str) -> None:
+def test_an_option_in_a_url_is_not_shown_and_must_not_be_a_password(sign: str) -> None:
     assert shown_url(f"redis://h/0{sign}password=hunter2") == "redis://h/0"
     with pytest.raises(InvalidValues, match="password"):
         refuse_password(f"redis://h/0{sign}password=hunter2")
 
 
-@pytest.mark.parametrize("option", ["password=x", "scram_client_key=x", "pass%77ord=x", "sslpassword=x", "token=x"])
+@pytest.mark.parametrize(
+    "option", ["password=x", "scram_client_key=x", "pass%77ord=x", "sslpassword=x", "token=x"]
+)
 def test_each_option_that_is_secret_is_refused_on_a_command_line(option: str) -> None:
     with pytest.raises(InvalidValues, match="password"):
         refuse_password(f"postgresql://h/d?{option}")
 
 
-@pytest.mark.parametrize("url", ["postgresql://h/d?sslmode=require", "redis://u@h", "sqlite:///a:b@c?token=x"])
-def test_a_url_without_a_password_is_taken(url: str) -> None:
+@pytest.mark.parametrize(
+    "url", ["postgresql://h/d?sslmode=require", "redis://u@h", "sqlite:///a:b@c?token=x"]
+)
+def test_a_url_without_a_password_is_accepted(url: str) -> None:
     refuse_password(url)
 
 
 # Verbs
 
 
-def test_what_reads_needs_no_journal_and_what_writes_does() -> None:
+def test_only_verbs_that_write_are_written_to_the_journal() -> None:
     written: list[str] = []
 
     async def journal(verb: str, _name: str) -> None:
@@ -391,7 +421,7 @@ def test_what_reads_needs_no_journal_and_what_writes_does() -> None:
 
 @pytest.fixture
 def idle_worker(tmp_path: Path, home: Path) -> Iterator[Worker]:
-    """A worker that has no tasks."""
+    """Yield a worker that has no tasks."""
     context = Context(Signals())
     options = WorkOptions(
         queue="work",
@@ -405,17 +435,17 @@ def idle_worker(tmp_path: Path, home: Path) -> Iterator[Worker]:
         yield Worker(context, options)
 
 
-AWAY = {
-    "StoreUnavailable": errors.StoreUnavailable(store="s", reason="away"),
+OUTAGES = {
+    "StoreUnavailable": errors.StoreUnavailable(store="s", reason="it is unreachable"),
     "LockTimeout": LockTimeout("store", Owners([])),
     "StoreBusy": errors.StoreBusy("s", 1),
 }
 
 
-@pytest.mark.parametrize("name", AWAY)
-def test_each_way_of_being_away_may_pass(idle_worker: Worker, name: str) -> None:
+@pytest.mark.parametrize("name", OUTAGES)
+def test_a_worker_tolerates_each_kind_of_outage(idle_worker: Worker, name: str) -> None:
     def ask() -> None:
-        raise AWAY[name]
+        raise OUTAGES[name]
 
     with idle_worker.tolerate_outage():
         ask()
@@ -424,15 +454,20 @@ def test_each_way_of_being_away_may_pass(idle_worker: Worker, name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["LeaseLost", "TaskNotFound"])
-def test_each_way_to_lose_a_claim_ends_its_command(idle_worker: Worker, name: str, tmp_path: Path) -> None:
-    lost = {"LeaseLost": errors.LeaseLost("a", 1, 2, "claimed"), "TaskNotFound": errors.TaskNotFound(task="a")}
+def test_each_kind_of_lost_claim_ends_its_command(
+    idle_worker: Worker, name: str, tmp_path: Path
+) -> None:
+    lost = {
+        "LeaseLost": errors.LeaseLost("a", 1, 2, "claimed"),
+        "TaskNotFound": errors.TaskNotFound(task="a"),
+    }
 
     def refuse(*_args: object, **_options: object) -> None:
         raise lost[name]
 
     store: Any = SimpleNamespace(task_renew=refuse)
     idle_worker.store = cast(Store, store)
-    task = Claimed("a", 1, "x", 1, "")
+    task = Claimed("a", generation=1, body="x", attempts=1, lease_expires_at="")
     command = worker._RunningCommand(task, tmp_path / "body", 0.0, has_started=True)
     idle_worker.running["a:1"] = command
 
@@ -443,10 +478,12 @@ def test_each_way_to_lose_a_claim_ends_its_command(idle_worker: Worker, name: st
 
 
 @pytest.mark.parametrize("kind", ["cursor", "prefix"])
-def test_an_empty_beginning_of_a_page_is_no_name_that_is_missing(kind: str, tmp_path: Path) -> None:
+def test_a_prefix_and_a_cursor_may_be_empty_but_not_unprintable(kind: str, tmp_path: Path) -> None:
     store = open_store(f"sqlite://{tmp_path}/state.db", None, make_policy())
+    prefix = "\n" if kind == "prefix" else ""
+    cursor = "\n" if kind == "cursor" else ""
 
     assert store.state_list("", "", 1) == []
     with pytest.raises(InvalidValues, match="1 to 200"):
-        store.state_list("\n" if kind == "prefix" else "", "\n" if kind == "cursor" else "", 1)
+        store.state_list(prefix, cursor, 1)
     store.close()

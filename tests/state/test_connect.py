@@ -20,11 +20,16 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ExtraNotInstalled) as missing:
         open_store("redis://127.0.0.1:1/0", None, make_policy())
 
-    assert missing.value.message == 'A Redis or Valkey store needs the extra "redis", which is not installed.'
+    assert (
+        missing.value.message
+        == 'A Redis or Valkey store needs the extra "redis", which is not installed.'
+    )
 
 
 @pytest.mark.parametrize(("lock_timeout", "seconds"), [("0", 2.0), ("10s", 10.0)])
-def test_a_server_has_two_seconds_to_answer_also_if_nobody_waits_for_locks(lock_timeout: str, seconds: float) -> None:
+def test_a_server_has_two_seconds_to_answer_also_if_nobody_waits_for_locks(
+    lock_timeout: str, seconds: float
+) -> None:
     context = Context(Signals())
     context.set_command_line(CommandLine(options=GlobalOptions(lock_timeout=lock_timeout)))
 

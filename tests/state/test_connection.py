@@ -1,4 +1,4 @@
-"""Which server a URL means, and what can never work: names of stores, TLS, ports, permissions, schemas."""
+"""Which server a URL means, and mistakes that are permanent: names, TLS, ports, permissions."""
 
 import socket
 from collections.abc import Callable
@@ -54,7 +54,9 @@ def test_a_wrong_name_of_a_store_is_refused(option: str) -> None:
         open_store(f"redis://h/0?{option}", None, make_policy())
 
 
-@pytest.mark.parametrize("url", ["redis://h/projectA", "rediss://u:p@h:1/projectA", "valkey://h/0/more?db=1"])
+@pytest.mark.parametrize(
+    "url", ["redis://h/projectA", "rediss://u:p@h:1/projectA", "valkey://h/0/more?db=1"]
+)
 def test_a_path_that_is_not_the_number_of_a_database_is_refused(url: str) -> None:
     """The driver ignores it. Naive: two projects silently share one store."""
     with pytest.raises(InvalidValues, match="is not the number of a database"):
@@ -95,7 +97,10 @@ def test_a_mistake_in_the_settings_of_postgres_fails_at_once_with_its_reason(
 @pytest.mark.parametrize("port", ["99999", "abc", "0"])
 def test_a_port_that_there_cannot_be_fails_at_once(port: str) -> None:
     pytest.importorskip("psycopg")
-    with opened(f"postgresql://127.0.0.1:{port}/d") as store, pytest.raises(StoreMisconfigured, match="port"):
+    with (
+        opened(f"postgresql://127.0.0.1:{port}/d") as store,
+        pytest.raises(StoreMisconfigured, match="port"),
+    ):
         store.counter_get("hits")
 
 
@@ -121,9 +126,14 @@ def test_a_redis_server_without_tls_fails_at_once_with_its_reason() -> None:
         thread.join()
 
 
-def test_a_database_that_redis_does_not_have_fails_at_once(server_of: Callable[[str], Server]) -> None:
+def test_a_database_that_redis_does_not_have_fails_at_once(
+    server_of: Callable[[str], Server],
+) -> None:
     url = f"unix://{server_of('valkey').running.socket}?db=9999"
-    with opened(url) as store, pytest.raises(StoreMisconfigured, match="no database of this number"):
+    with (
+        opened(url) as store,
+        pytest.raises(StoreMisconfigured, match="no database of this number"),
+    ):
         store.counter_get("hits")
 
 
@@ -143,7 +153,10 @@ def test_a_connected_client_writes_nothing_after_the_store_was_upgraded(
     url = make_backend("postgres").url
     for old, new in (
         (SqliteStore(path, make_policy()), SqliteStore(path, make_policy(), (*SQLITE_STEPS, more))),
-        (PostgresStore(url, make_policy()), PostgresStore(url, make_policy(), (*POSTGRES_STEPS, more))),
+        (
+            PostgresStore(url, make_policy()),
+            PostgresStore(url, make_policy(), (*POSTGRES_STEPS, more)),
+        ),
     ):
         old.counter_add("hits", 1)
         new.counter_add("hits", 1)
@@ -159,7 +172,9 @@ def test_a_connected_client_writes_nothing_after_the_store_was_upgraded(
 # Reading
 
 
-def test_reading_an_empty_postgres_creates_nothing(make_backend: Callable[[str], SharedBackend]) -> None:
+def test_reading_an_empty_postgres_creates_nothing(
+    make_backend: Callable[[str], SharedBackend],
+) -> None:
     import psycopg
 
     backend = make_backend("postgres")

@@ -1,4 +1,6 @@
-"""Many clients at once lose nothing, on every backend: processes, or coroutines of the one in memory."""
+"""Many clients at once lose nothing, on every backend.
+
+The clients are processes, or coroutines where the store is in memory."""
 
 from sampletool.kit.testing.scale import scale
 from sampletool.state.protocol import NewTask
@@ -46,7 +48,9 @@ def test_each_of_many_tasks_is_done_by_one_of_many_workers(backend: Backend) -> 
 
     done = backend.together("drain", 8)
 
-    assert sorted((task for tasks in done for task in tasks), key=int) == [str(n) for n in range(many)]
+    assert sorted((task for tasks in done for task in tasks), key=int) == [
+        str(n) for n in range(many)
+    ]
     assert statuses(store, "work") == {"done": many}
     assert store.counter_get("effects") == many
 
@@ -58,7 +62,9 @@ def test_lost_leases_neither_repeat_an_effect_nor_lose_a_task(backend: Backend) 
 
     done = backend.together("drain_briefly", 4)
 
-    assert sorted((task for tasks in done for task in tasks), key=int) == [str(n) for n in range(many)]
+    assert sorted((task for tasks in done for task in tasks), key=int) == [
+        str(n) for n in range(many)
+    ]
     assert [value for name, value in store.counter_list("effect-", 10_000)] == [1] * many
 
 
@@ -68,7 +74,9 @@ def test_compare_and_set_loops_lose_nothing(backend: Backend) -> None:
 
     backend.together("append", 3, 10)
 
-    assert sorted(store.state_get("list").value) == sorted(f"{n}-{i}" for n in range(3) for i in range(10))
+    assert sorted(store.state_get("list").value) == sorted(
+        f"{n}-{i}" for n in range(3) for i in range(10)
+    )
 
 
 def test_one_of_many_creates_a_value(backend: Backend) -> None:

@@ -1,4 +1,4 @@
-"""What a verb costs, as far as it does not depend on the machine: its statements, and an index for each of them."""
+"""The cost of a verb, where it does not depend on the machine: its statements and indexes."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -34,7 +34,11 @@ STATEMENTS = {
     "task_list": 1,
     "task_clean": 3,
 }
-"""Without an idempotency key, beside beginning and committing: on a server each is a way there and back."""
+"""The statements of each verb without an idempotency key, except for BEGIN and COMMIT.
+
+On a server, each is one round trip.
+"""
+
 _LOCKING = ("task_renew", "task_retry")
 """They lock a row before they look at it, where there are such locks."""
 _SMALL = ("tool_floor",)
@@ -86,7 +90,9 @@ class Watched:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def store(request: pytest.FixtureRequest, make_backend: Callable[[str], Any], tmp_path: Path) -> Iterator[Watched]:
+def store(
+    request: pytest.FixtureRequest, make_backend: Callable[[str], Any], tmp_path: Path
+) -> Iterator[Watched]:
     database: SqlStore
     if request.param == "sqlite":
         database = SqliteStore(tmp_path / "state.db", make_policy())
@@ -103,7 +109,9 @@ def every_verb(store: Any) -> dict[str, list[tuple[str, dict[str, Any]]]]:
         "state_set": store.asked_for("state_set", "key", 1),
         "state_get": store.asked_for("state_get", "key"),
         "state_unset": store.asked_for("state_unset", "key"),
-        "task_add": store.asked_for("task_add", "work", [NewTask(number, f"t{number}") for number in range(4)]),
+        "task_add": store.asked_for(
+            "task_add", "work", [NewTask(number, f"t{number}") for number in range(4)]
+        ),
         "task_claim": store.asked_for("task_claim", "work", "ann", lease_ms=LONG, max_attempts=1),
         "task_renew": store.asked_for("task_renew", "t0", 1, lease_ms=LONG),
         "task_release": store.asked_for("task_release", "t0", 1),
@@ -122,7 +130,9 @@ def test_no_verb_asks_more_than_it_has_to(store: Any) -> None:
 
     asked = every_verb(store)
 
-    wanted = STATEMENTS | (dict.fromkeys(_LOCKING, 2) if isinstance(store.store, SqliteStore) else {})
+    wanted = STATEMENTS | (
+        dict.fromkeys(_LOCKING, 2) if isinstance(store.store, SqliteStore) else {}
+    )
     assert {verb: len(statements) for verb, statements in asked.items()} == wanted
 
 
@@ -142,7 +152,9 @@ def test_every_statement_of_every_verb_uses_an_index(store: Any) -> None:
     store.counter_add("hits", 1, Once("key"))
     asked = every_verb(store)
     asked["with a key"] = store.asked_for("counter_add", "hits", 1, Once("other"))
-    asked["pages"] = store.asked_for("state_list", "a", "", 9) + store.asked_for("counter_list", "", 9)
+    asked["pages"] = store.asked_for("state_list", "a", "", 9) + store.asked_for(
+        "counter_list", "", 9
+    )
 
     def plans(db: Session) -> dict[str, str]:
         if isinstance(store.store, PostgresStore):
@@ -181,7 +193,9 @@ def test_what_is_lost_is_neither_finished_nor_is_anything_claimed_with_it(backen
         store.task_claim("work", "ann", lease_ms=LONG, finish=claims)
 
     assert statuses(store, "work") == {"claimed": 1, "free": 2}
-    assert [one.id for one in store.task_claim("work", "ann", lease_ms=LONG, finish=claims[:1]).tasks] == ["b"]
+    assert [
+        one.id for one in store.task_claim("work", "ann", lease_ms=LONG, finish=claims[:1]).tasks
+    ] == ["b"]
     assert statuses(store, "work") == {"claimed": 1, "done": 1, "free": 1}
     assert store.task_claim("work", "ann", lease_ms=LONG, finish=claims[:1]).tasks[0].id == "c"
 

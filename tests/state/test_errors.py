@@ -6,7 +6,9 @@ from sampletool.state.errors import LeaseLost, OutcomeUnknown, StoreUnavailable
 
 
 @pytest.mark.parametrize(("actual", "status"), [(1, "claimed"), (2, "done"), (3, "free")])
-def test_a_generation_that_is_over_or_has_never_been_does_not_hold_the_task(actual: int, status: str) -> None:
+def test_a_generation_that_is_over_or_has_never_been_does_not_hold_the_task(
+    actual: int, status: str
+) -> None:
     assert LeaseLost("a", 2, actual, status).message == (
         f'Claim a:2 is not current. Task "a" is at generation {actual}, and its status is {status}.'
     )
@@ -24,7 +26,9 @@ def test_a_generation_that_is_over_or_has_never_been_does_not_hold_the_task(actu
 def test_a_change_that_may_have_happened_is_retryable_only_if_a_repetition_is_safe(
     repetition: str, is_retryable: bool, hint: str
 ) -> None:
-    error = OutcomeUnknown(store="redis://h", reason="no connection", repetition=repetition).describe()
+    error = OutcomeUnknown(
+        store="redis://h", reason="no connection", repetition=repetition
+    ).describe()
 
     assert (error["code"], error["context"]["outcome"]) == ("STORE_UNAVAILABLE", "unknown")
     assert error["retryable"] is is_retryable

@@ -1,4 +1,4 @@
-"""sampletool/state/exchange.py: what is left of a call that failed. Its waits are tested in test_faults.py."""
+"""sampletool/state/exchange.py: the error of a failed request. test_faults.py tests its waits."""
 
 import gc
 import math
@@ -31,7 +31,9 @@ def test_what_a_failed_attempt_has_opened_is_closed_at_once(signals: Signals) ->
     def connect() -> None:
         socket = Socket()
         opened.append(weakref.ref(socket))
-        error = ConnectionError("no answer")  # it refers to this frame, and the frame to it, as in psycopg's connect
+        error = ConnectionError(
+            "no answer"
+        )  # it refers to this frame, and the frame to it, as in psycopg's connect
         raise error
 
     try:

@@ -1,4 +1,4 @@
-"""What goes wrong outside: workers killed and paused, connections cut, servers killed, paused, missing, or unsafe."""
+"""Faults outside of the tool: dead or paused workers and servers, and broken connections."""
 
 import signal
 import socket
@@ -19,7 +19,13 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.testing.scale import scale
 from sampletool.state.connect import open_store
-from sampletool.state.errors import LeaseLost, StateTooNew, StoreAuthFailed, StoreUnavailable, StoreUnsafe
+from sampletool.state.errors import (
+    LeaseLost,
+    StateTooNew,
+    StoreAuthFailed,
+    StoreUnavailable,
+    StoreUnsafe,
+)
 from sampletool.state.postgres import SCHEMA_STEPS as POSTGRES_STEPS
 from sampletool.state.postgres import PostgresStore
 from sampletool.state.protocol import Claimed, Fence, NewTask, Once
@@ -38,7 +44,7 @@ LONG = 3_600_000
 
 
 def claim_when_expired(store: Store) -> Claimed:
-    """The lease has to end first; that it does is what is waited for."""
+    """Wait until the lease of the only task has expired, and claim it."""
     (task,) = wait_until(lambda: store.task_claim("work", "bob", lease_ms=LONG).tasks)
     return task
 
@@ -93,21 +99,26 @@ def test_a_worker_paused_past_its_lease_is_fenced_out(shared: SharedBackend) -> 
     assert store.task_finish("a", task.generation) == "updated"
 
 
-def test_a_clock_that_is_an_hour_off_changes_no_lease(shared: SharedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, real = shared.open(), time.time
+def test_a_clock_that_is_an_hour_off_changes_no_lease(
+    shared: SharedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = shared.open()
+    real_time = time.time
     store.task_add("work", [NewTask("x", "a")])
     (task,) = store.task_claim("work", "ann", lease_ms=60_000).tasks
 
-    monkeypatch.setattr(time, "time", lambda: real() + 3600)
+    monkeypatch.setattr(time, "time", lambda: real_time() + 3600)
+    claimed_by_bob = shared.open().task_claim("work", "bob", lease_ms=60_000).tasks
+    renewed_until = store.task_renew("a", task.generation, lease_ms=60_000)
+    health = shared.open().health()
 
-    assert shared.open().task_claim("work", "bob", lease_ms=60_000).tasks == []
-    ends = datetime.fromisoformat(store.task_renew("a", task.generation, lease_ms=60_000))
-    assert ends.timestamp() < real() + 600
-    assert abs(shared.open().health().clock_skew_ms + 3_600_000) < 60_000
+    assert claimed_by_bob == []
+    assert datetime.fromisoformat(renewed_until).timestamp() < real_time() + 600
+    assert abs(health.clock_skew_ms + 3_600_000) < 60_000
 
 
 def test_a_fork_opens_a_connection_of_its_own(shared: SharedBackend) -> None:
-    """In a process without threads: this one has some, and would not survive a fork unharmed."""
+    """The fork happens in a process without threads. This process has some, so it must not fork."""
     ((values, opened),) = shared.together("fork_and_count", 1)
 
     assert values == [1, 2, 3]
@@ -117,80 +128,98 @@ def test_a_fork_opens_a_connection_of_its_own(shared: SharedBackend) -> None:
 # Time
 
 
-def test_a_lease_of_nothing_is_over_at_once(shared: SharedBackend) -> None:
-    """Within the millisecond of the claim, in some of the turns."""
+def test_a_lease_of_0_milliseconds_expires_at_once(shared: SharedBackend) -> None:
+    """In some of the turns, the lease expires within the millisecond of the claim."""
     store = shared.open()
     store.task_add("work", [NewTask("x", "a")])
 
-    for _ in range(500 if shared.name == "valkey" else 40):
+    turns = 500 if shared.name == "valkey" else 40
+    for _ in range(turns):
         (task,) = store.task_claim("work", "ann", lease_ms=0).tasks
         with pytest.raises(LeaseLost):
             store.task_renew("a", task.generation, lease_ms=LONG)
 
 
-def test_an_idempotency_key_is_remembered_for_a_day_and_then_forgotten(shared: SharedBackend) -> None:
-    store, remembered = shared.open(), Remembered(shared)
+def test_an_idempotency_key_is_remembered_for_a_day_and_then_forgotten(
+    shared: SharedBackend,
+) -> None:
+    store = shared.open()
+    remembered = RememberedKeys(shared)
     store.counter_add("hits", 1, Once("k"))
     assert 23.9 < remembered.hours()["key:k"] <= 24
 
-    remembered.let_end()
+    remembered.expire()
+    added = store.counter_add("hits", 1, Once("k"))
 
-    assert store.counter_add("hits", 1, Once("k")).replayed is False
+    assert added.replayed is False
     assert store.counter_get("hits") == 2
     assert remembered.hours()["key:k"] > 23.9
 
 
-def test_what_a_fence_implies_is_remembered_as_long_as_its_task(shared: SharedBackend) -> None:
+def test_a_fenced_write_is_remembered_as_long_as_its_task(shared: SharedBackend) -> None:
     store = shared.open()
     store.task_add("work", [NewTask("x", "a")])
     (task,) = store.task_claim("work", "ann", lease_ms=LONG).tasks
 
     store.counter_add("hits", 1, Once(fence=Fence("a", task.generation)))
 
-    assert [*Remembered(shared).hours().values()] == [inf]
+    assert list(RememberedKeys(shared).hours().values()) == [inf]
 
 
-def test_what_is_forgotten_takes_no_place(shared: SharedBackend) -> None:
-    store, remembered = shared.open(), Remembered(shared)
+def test_an_expired_key_is_removed_by_the_next_write(shared: SharedBackend) -> None:
+    store = shared.open()
+    remembered = RememberedKeys(shared)
     store.counter_add("hits", 1, Once("k"))
-    remembered.let_end()
+    remembered.expire()
 
     store.counter_add("hits", 1, Once("another"))
 
-    assert [*remembered.hours()] == ["key:another"]
+    assert list(remembered.hours()) == ["key:another"]
 
 
-class Remembered:
-    """What a store remembers of keys, seen without it, and changed as if a day had passed."""
+class RememberedKeys:
+    """The idempotency keys that a store remembers, read and changed without the store."""
 
     def __init__(self, backend: SharedBackend) -> None:
         self._backend = backend
 
     def hours(self) -> dict[str, float]:
-        """How much longer, for each key."""
+        """Return for how many more hours each key is remembered."""
         if self._backend.name == "valkey":
-            ends = self._in_redis(lambda client, name: client.pexpiretime(name))
+            ends_ms = self._in_redis(lambda client, name: client.pexpiretime(name))
         else:
-            ends = dict(self._sql("SELECT key, coalesce(expires_at, -1) FROM tool_once"))
-        return {key: inf if ms < 0 else ms / 3_600_000 - time.time() / 3600 for key, ms in ends.items()}
+            ends_ms = dict(self._sql("SELECT key, coalesce(expires_at, -1) FROM tool_once"))
+        hours = {}
+        for key, end_ms in ends_ms.items():
+            hours[key] = inf
+            if end_ms >= 0:
+                hours[key] = end_ms / 3_600_000 - time.time() / 3600
+        return hours
 
-    def let_end(self) -> None:
+    def expire(self) -> None:
+        """Let all keys expire that are not remembered permanently."""
         if self._backend.name == "valkey":
             self._in_redis(lambda client, name: client.pexpire(name, 1))
             wait_until(lambda: self.hours() == {})
         else:
-            self._sql("UPDATE tool_once SET expires_at = 1 WHERE expires_at IS NOT NULL RETURNING 1")
+            self._sql(
+                "UPDATE tool_once SET expires_at = 1 WHERE expires_at IS NOT NULL RETURNING 1"
+            )
 
     def _in_redis(self, ask: Callable[[Any, str], Any]) -> dict[str, Any]:
         import redis
 
         start = "{sampletool}:once:"
         with redis.Redis.from_url(self._backend.url, decode_responses=True) as client:
-            return {name.removeprefix(start): ask(client, name) for name in client.keys(f"{start}*")}
+            return {
+                name.removeprefix(start): ask(client, name) for name in client.keys(f"{start}*")
+            }
 
     def _sql(self, statement: str) -> list[Any]:
         if self._backend.name == "sqlite":
-            with closing(sqlite3.connect(self._backend.url.removeprefix("sqlite://"), isolation_level=None)) as db:
+            with closing(
+                sqlite3.connect(self._backend.url.removeprefix("sqlite://"), isolation_level=None)
+            ) as db:
                 return db.execute(statement).fetchall()
         import psycopg
 
@@ -201,7 +230,7 @@ class Remembered:
 # Connections
 
 
-def test_a_lost_answer_is_asked_for_again_with_the_key(
+def test_after_a_lost_reply_a_write_with_a_key_is_repeated(
     through_proxy: ThroughProxy,
 ) -> None:
     store, direct, proxy = through_proxy("cut reply")
@@ -213,7 +242,7 @@ def test_a_lost_answer_is_asked_for_again_with_the_key(
     assert direct.counter_get("hits") == 1
 
 
-def test_without_a_key_a_lost_answer_is_reported_and_nothing_is_repeated(
+def test_after_a_lost_reply_a_write_without_a_key_fails_and_is_not_repeated(
     through_proxy: ThroughProxy,
 ) -> None:
     store, direct, proxy = through_proxy("cut reply")
@@ -227,8 +256,8 @@ def test_without_a_key_a_lost_answer_is_reported_and_nothing_is_repeated(
     assert direct.counter_get("hits") == 1
 
 
-def test_what_was_cut_before_the_server_could_do_it_is_done_once(through_proxy: ThroughProxy, kind: str) -> None:
-    """PostgreSQL has not committed, which is certain; of Redis nobody can tell, so there it takes a key."""
+def test_a_request_that_was_cut_off_happens_once(through_proxy: ThroughProxy, kind: str) -> None:
+    """PostgreSQL has certainly not committed. Redis may have obeyed, so it needs a key."""
     store, direct, proxy = through_proxy("cut request")
 
     added = store.counter_add("hits", 1, Once("k") if kind == "valkey" else Once())
@@ -246,25 +275,27 @@ def test_a_server_killed_under_load_keeps_every_acknowledged_write(
 ) -> None:
     server, url = breakable(kind)
     backend = SharedBackend(kind, url)
-    store, clients, each = backend.open(), 3, scale(60, 2000)
-    workers = [backend.start("count_with_keys", number, each) for number in range(clients)]
-    for worker in workers:
-        worker.wait_until_ready()
-        worker.go()
+    store = backend.open()
+    count = scale(60, 2000)
+    total = 3 * count
+    clients = [backend.start("count_with_keys", number, count) for number in range(3)]
+    for client in clients:
+        client.wait_until_ready()
+        client.go()
 
-    for reached in range(10, clients * each, max(10, clients * each // 2)):
+    for reached in range(10, total, max(10, total // 2)):
         wait_until(lambda: store.counter_get("hits") >= reached)  # noqa: B023  at once
         server.kill()
 
-    assert [worker.result() for worker in workers] == [each] * clients
-    assert store.counter_get("hits") == clients * each
+    assert [client.result() for client in clients] == [count, count, count]
+    assert store.counter_get("hits") == total
     backend.close()
 
 
-def test_what_a_server_that_is_down_never_got_may_be_retried(
+def test_a_write_that_never_reached_a_dead_server_can_be_retried(
     kind: str, breakable: Callable[[str], tuple[Server, str]]
 ) -> None:
-    """Also without a key: there is no doubt that it has not happened."""
+    """This needs no key: the write has certainly not happened."""
     server, url = breakable(kind)
     store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
     store.counter_add("hits", 1)
@@ -277,63 +308,69 @@ def test_what_a_server_that_is_down_never_got_may_be_retried(
     store.close()
 
 
-def test_a_server_that_does_not_answer_is_given_up_in_time(
+def test_a_verb_fails_in_time_if_the_server_does_not_reply(
     kind: str, breakable: Callable[[str], tuple[Server, str]]
 ) -> None:
     server, url = breakable(kind)
     store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
     store.counter_add("hits", 1)
     server.pause()
-    began = time.monotonic()
+    started_at = time.monotonic()
 
     with pytest.raises(StoreUnavailable):
         store.counter_get("hits")
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - started_at < 10
     server.resume()
     store.close()
 
 
 @pytest.mark.parametrize("is_connected", [True, False], ids=["connected", "connecting"])
-def test_a_signal_does_not_wait_for_a_server_that_does_not_answer(
+def test_a_signal_ends_the_wait_for_a_server_that_does_not_reply(
     kind: str, is_connected: bool, breakable: Callable[[str], tuple[Server, str]]
 ) -> None:
-    (server, url), terms = breakable(kind), make_policy()
-    store = open_store(url, None, terms)
+    server, url = breakable(kind)
+    policy = make_policy()
+    store = open_store(url, None, policy)
     if is_connected:
         store.counter_add("hits", 1)
     server.pause()
-    terms.signals.listen()
-    Timer(0.3, lambda: terms.signals.receive(signal.SIGTERM)).start()
-    began = time.monotonic()
+    policy.signals.listen()
+    Timer(0.3, lambda: policy.signals.receive(signal.SIGTERM)).start()
+    started_at = time.monotonic()
 
     with pytest.raises(Interrupted):
         store.counter_add("hits", 1)
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - started_at < 5
     server.resume()
     store.close()
-    terms.signals.close()
+    policy.signals.close()
 
 
-def test_a_server_that_is_not_there_is_said_so_in_time(kind: str) -> None:
-    """The library of PostgreSQL waits for at least 2 s for a connection, whatever it is given."""
+def test_a_verb_fails_in_time_if_no_server_accepts_the_connection(kind: str) -> None:
+    """The library of PostgreSQL waits for a connection for at least 2 s, whatever the limit is."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        where = f"127.0.0.1:{silent.getsockname()[1]}"
-        url = f"postgresql://u:sekret@{where}/db" if kind == "postgres" else f"redis://:sekret@{where}/0"
-        began = time.monotonic()
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        url = f"redis://:sekret@{address}/0"
+        if kind == "postgres":
+            url = f"postgresql://u:sekret@{address}/db"
+        store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
+        started_at = time.monotonic()
 
         with pytest.raises(StoreUnavailable) as unreachable:
-            open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1)).counter_add("hits", 1)
+            store.counter_add("hits", 1)
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - started_at < 10
     assert unreachable.value.describe()["retryable"]
     assert "sekret" not in str(unreachable.value.describe())
 
 
-def test_a_server_that_refuses_us_is_an_error_of_its_own(kind: str, server_of: Callable[[str], Server]) -> None:
+def test_a_refused_login_is_an_error_of_its_own_that_shows_no_password(
+    kind: str, server_of: Callable[[str], Server]
+) -> None:
     server = server_of(kind)
     host = quote(server.running.socket, safe="")
     if kind == "postgres":
@@ -370,29 +407,31 @@ def test_a_server_that_may_evict_is_refused(private_server: Callable[[str], Serv
 # Schemas
 
 
-def test_an_older_store_is_brought_forward_and_a_newer_one_refused(
+def test_an_older_store_is_upgraded_and_a_newer_one_is_refused(
     make_backend: Callable[[str], SharedBackend], tmp_path: Path
 ) -> None:
-    more = "CREATE TABLE tool_more (name text)"
+    new_step = "CREATE TABLE tool_more (name text)"
     path = tmp_path / "state.db"
+    old_sqlite = SqliteStore(path, make_policy())
+    new_sqlite = SqliteStore(path, make_policy(), schema_steps=(*SQLITE_STEPS, new_step))
     url = make_backend("postgres").url
-    for today, tomorrow in (
-        (SqliteStore(path, make_policy()), SqliteStore(path, make_policy(), schema_steps=(*SQLITE_STEPS, more))),
-        (PostgresStore(url, make_policy()), PostgresStore(url, make_policy(), (*POSTGRES_STEPS, more))),
-    ):
-        today.counter_add("hits", 1)
-        today.close()
+    old_postgres = PostgresStore(url, make_policy())
+    new_postgres = PostgresStore(url, make_policy(), (*POSTGRES_STEPS, new_step))
 
-        assert tomorrow.counter_get("hits") == 1
-        assert tomorrow.counter_add("hits", 1).value == 2
+    for old, new in ((old_sqlite, new_sqlite), (old_postgres, new_postgres)):
+        old.counter_add("hits", 1)
+        old.close()
 
-        assert tomorrow.look(lambda db: db.rows("SELECT * FROM tool_more")) == []
-        tomorrow.close()
+        assert new.counter_get("hits") == 1
+        assert new.counter_add("hits", 1).value == 2
+        assert new.look(lambda db: db.rows("SELECT * FROM tool_more")) == []
+        new.close()
+
         with pytest.raises(StateTooNew):
-            today.counter_add("hits", 1)
+            old.counter_add("hits", 1)
         with pytest.raises(StateTooNew):
-            today.counter_get("hits")
-        today.close()
+            old.counter_get("hits")
+        old.close()
 
 
 def test_a_newer_redis_store_is_refused(server_of: Callable[[str], Server], worker_id: str) -> None:
@@ -412,37 +451,43 @@ def test_a_newer_redis_store_is_refused(server_of: Callable[[str], Server], work
 def test_version_0_1_refuses_a_redis_store_that_this_one_has_used(
     server_of: Callable[[str], Server], worker_id: str
 ) -> None:
-    """It would leave a task that it finishes late where others claim it."""
+    """Version 0.1 would leave a task that it finishes late in the queue, where others claim it."""
     import redis
 
     url = valkey_url(server_of("valkey"), worker_id)
     with redis.Redis.from_url(url) as client:
         client.set("{sampletool}:schema", 1)
-        for rehearse, schema in ((True, b"1"), (False, b"3")):
-            store = open_store(url, None, make_policy(dry_run=rehearse))
+        for is_dry_run, schema in ((True, b"1"), (False, b"3")):
+            store = open_store(url, None, make_policy(dry_run=is_dry_run))
+
             store.counter_add("hits", 1)
+
             assert client.get("{sampletool}:schema") == schema
             store.close()
 
 
-# Rehearsals
+# Dry runs
 
 
-def test_a_rehearsal_answers_as_the_real_thing_and_changes_nothing(shared: SharedBackend) -> None:
+def test_a_dry_run_returns_the_real_results_and_changes_nothing(shared: SharedBackend) -> None:
     store = shared.open()
     store.state_set("key", "a")
     store.task_add("work", [NewTask("x", "a"), NewTask("x", "b")])
     (held,) = store.task_claim("work", "ann", lease_ms=LONG).tasks
-    rehearsal = shared.open(dry_run=True)
 
-    assert rehearsal.counter_add("hits", 3).value == 3
-    assert rehearsal.state_set("key", "b", if_version=1).version == 2
+    def dry_run() -> Store:
+        return shared.open(dry_run=True)
+
+    one_dry_run = dry_run()
+    assert one_dry_run.counter_add("hits", 3).value == 3
+    assert one_dry_run.state_set("key", "b", if_version=1).version == 2
     with pytest.raises(ToolError):
-        shared.open(dry_run=True).state_set("key", "b", if_version=7)
-    assert shared.open(dry_run=True).state_unset("key").effect == "deleted"
-    assert shared.open(dry_run=True).task_add("work", [NewTask("y", "c")]).effects == [("c", "created")]
-    assert [task.id for task in shared.open(dry_run=True).task_claim("work", "ann", lease_ms=1).tasks] == ["b"]
-    assert shared.open(dry_run=True).task_finish("a", held.generation) == "updated"
+        dry_run().state_set("key", "b", if_version=7)
+    assert dry_run().state_unset("key").effect == "deleted"
+    assert dry_run().task_add("work", [NewTask("y", "c")]).effects == [("c", "created")]
+    claimed = dry_run().task_claim("work", "ann", lease_ms=1).tasks
+    assert [task.id for task in claimed] == ["b"]
+    assert dry_run().task_finish("a", held.generation) == "updated"
     shared.close()
 
     after = shared.open()

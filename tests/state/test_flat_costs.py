@@ -220,7 +220,9 @@ def test_redis_executes_as_many_commands_however_many_tasks_there_are(
         verbs = dict(VERBS)
         (task,) = store.task_claim("work", "ann", lease_ms=LONG).tasks
         claim = Fence(task.id, task.generation)
-        verbs["claim and finish"] = lambda store: store.task_claim("work", "ann", lease_ms=LONG, finish=[claim])
+        verbs["claim and finish"] = lambda store: store.task_claim(
+            "work", "ann", lease_ms=LONG, finish=[claim]
+        )
 
         counts = {name: count_commands(store, verb) for name, verb in verbs.items()}
 

@@ -1,4 +1,4 @@
-"""What doctor says of a server: all that could lose what it has acknowledged, or keep it from being changed."""
+"""Doctor reports each setting of a server that could lose data or that allows no changes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -61,7 +61,9 @@ def test_a_replica_is_named_as_what_it_is(private_server: Callable[[str], Server
     store.close()
 
 
-def test_a_postgres_that_takes_no_changes_is_not_approved(make_backend: Callable[[str], Any]) -> None:
+def test_a_postgres_that_takes_no_changes_is_not_approved(
+    make_backend: Callable[[str], Any],
+) -> None:
     backend = make_backend("postgres")
     backend.open().counter_add("hits", 1)
     url = f"{backend.url}%20-cdefault_transaction_read_only%3Don"
@@ -80,4 +82,6 @@ def test_a_postgres_that_does_not_flush_is_not_approved(make_backend: Callable[[
     backend = make_backend("postgres")
 
     assert health(backend.url).problems == []
-    assert health(f"{backend.url}%20-csynchronous_commit%3Doff").problems == ["synchronous_commit is off"]
+    assert health(f"{backend.url}%20-csynchronous_commit%3Doff").problems == [
+        "synchronous_commit is off"
+    ]

@@ -35,7 +35,10 @@ def test_what_the_journal_refuses_has_not_happened() -> None:
     store = MemoryStore(full)
 
     async def call() -> None:
-        for change in (store.state_set("key", 1, once=Once("k")), store.task_add("work", [NewTask(1, "a")])):
+        for change in (
+            store.state_set("key", 1, once=Once("k")),
+            store.task_add("work", [NewTask(1, "a")]),
+        ):
             with pytest.raises(OSError, match="no space"):
                 await change
         assert await store.task_left("work") == 0

@@ -1,8 +1,7 @@
-"""A store that version 0.1 wrote, opened by this one: nothing is lost, and nothing is done twice.
+"""A store that version 0.1 wrote, opened by this one: nothing is lost or done twice.
 
-The files in written_by_0_1 are dumps of stores that the code of 0.1 filled, with leases and idempotency keys that end
-in a hundred years.
-"""
+The files in written_by_0_1 are dumps of stores that the code of 0.1 filled, with leases and
+idempotency keys that end in a hundred years."""
 
 import json
 import sqlite3
@@ -57,7 +56,9 @@ def test_counters_and_values_are_there_with_their_versions(store: Store) -> None
 def test_writing_goes_on_where_it_was(store: Store) -> None:
     assert store.counter_add("hits", 1).value == 6
     assert store.state_set("plan", "next", if_version=2).version == 3
-    assert store.state_set("old", "again", if_version=0).version == 5, "version 4 was used before it was removed"
+    assert store.state_set("old", "again", if_version=0).version == 5, (
+        "version 4 was used before it was removed"
+    )
 
 
 def test_tasks_have_the_status_that_they_had(store: Store) -> None:
@@ -72,7 +73,13 @@ def test_tasks_have_the_status_that_they_had(store: Store) -> None:
         "free": "free",
         "letter": "free",
     }
-    assert statuses(store, "work") == {"done": 1, "failed": 2, "expired": 1, "claimed": 1, "free": 3}
+    assert statuses(store, "work") == {
+        "done": 1,
+        "failed": 2,
+        "expired": 1,
+        "claimed": 1,
+        "free": 3,
+    }
 
 
 def test_what_is_free_or_expired_is_claimed_in_the_order_of_adding(store: Store) -> None:
@@ -88,7 +95,10 @@ def test_what_is_free_or_expired_is_claimed_in_the_order_of_adding(store: Store)
         store.task_finish("expired", 1)
     assert store.task_finish("claimed", 1) == "updated"
     assert store.task_retry("failed") == store.task_retry("used up") == "updated"
-    assert [task.id for task in store.task_claim("work", "bob", lease_ms=LONG, count=9).tasks] == ["failed", "used up"]
+    assert [task.id for task in store.task_claim("work", "bob", lease_ms=LONG, count=9).tasks] == [
+        "failed",
+        "used up",
+    ]
 
 
 def test_what_a_key_or_a_fence_remembers_is_not_done_again(store: Store) -> None:
@@ -105,7 +115,9 @@ def test_what_a_key_or_a_fence_remembers_is_not_done_again(store: Store) -> None
     assert store.state_get("drafted").version == 5
 
 
-def test_what_ended_is_cleaned_with_what_its_fences_remember(shared: SharedBackend, store: Store) -> None:
+def test_what_ended_is_cleaned_with_what_its_fences_remember(
+    shared: SharedBackend, store: Store
+) -> None:
     removed, _ = store.task_clean(0, ["done", "failed"])
 
     assert removed == 3
@@ -113,4 +125,7 @@ def test_what_ended_is_cleaned_with_what_its_fences_remember(shared: SharedBacke
     store.task_add("new", [NewTask("x", "done")])
     (task,) = store.task_claim("new", "bob", lease_ms=LONG).tasks
     if shared.name != "valkey":  # where 0.1 wrote nowhere which fences a task has had
-        assert store.counter_add("sent", 1, Once(fence=Fence("done", task.generation))).replayed is False
+        assert (
+            store.counter_add("sent", 1, Once(fence=Fence("done", task.generation))).replayed
+            is False
+        )

@@ -1,4 +1,4 @@
-"""Random histories of verbs, on every backend, against a dictionary: they answer alike, step by step."""
+"""Random histories of verbs, on every backend: each response is that of a simple model."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ values = st.sampled_from([None, 1, "x", [1]])
 
 
 class Model:
-    """What protocol.py says, for one caller at a time and leases that last for ever or not at all."""
+    """A store in a few lines, for one caller at a time. A lease lasts permanently or not at all."""
 
     def __init__(self) -> None:
         self.counters: dict[str, int] = {}
@@ -60,7 +60,7 @@ class Model:
         return self.write(once, ("add", name, amount), change)
 
     def put(self, name: str, value: Any, if_version: int | None, once: Once, first: int) -> Any:
-        """The store chooses the first version of a value; none is used twice."""
+        """Set a value. The store chooses its first version. No version is used twice."""
 
         def change() -> Any:
             _, version = self.values.get(name, (None, 0))
@@ -81,11 +81,27 @@ class Model:
 
         return self.write(once, ("unset", name), change)
 
+    def add_task(self, name: str, body: int) -> str:
+        if name in self.tasks:
+            is_repetition = self.tasks[name]["body"] == body
+            return "unchanged" if is_repetition else "TASK_CONFLICT"
+        self.tasks[name] = {
+            "body": body,
+            "status": "free",
+            "generation": 0,
+            "attempts": 0,
+            "limit": 0,
+            "lasts": True,
+        }
+        return "created"
+
     def claim(self, lasts: bool, limit: int) -> list[tuple[str, int, int]]:
         for name, task in self.tasks.items():
             is_over = task["status"] == "claimed" and not task["lasts"]
             if task["status"] == "free" or (is_over and not 0 < task["limit"] <= task["attempts"]):
-                task.update(status="claimed", lasts=lasts, limit=limit, generation=task["generation"] + 1)
+                task.update(
+                    status="claimed", lasts=lasts, limit=limit, generation=task["generation"] + 1
+                )
                 task["attempts"] += 1
                 return [(name, task["generation"], task["attempts"])]
         return []
@@ -96,17 +112,30 @@ class Model:
             return "TASK_NOT_FOUND"
         if task["generation"] != generation:
             return "LEASE_LOST"
-        status = task["status"]
-        if verb == "finish" and status in ("claimed", "done"):
-            task["status"] = "done"
-            return "unchanged" if status == "done" else "updated"
-        if verb == "renew" and status == "claimed" and task["lasts"]:
+        if verb == "finish":
+            return self.finish(task)
+        if verb == "release":
+            return self.release(task)
+        if task["status"] == "claimed" and task["lasts"]:
             return "updated"
-        if verb == "release" and status != "done":
-            if status == "claimed":
-                task["status"] = "failed" if 0 < task["limit"] <= task["attempts"] else "free"
-            return "updated" if status == "claimed" else "unchanged"
         return "LEASE_LOST"
+
+    def finish(self, task: dict[str, Any]) -> str:
+        if task["status"] == "done":
+            return "unchanged"
+        if task["status"] != "claimed":
+            return "LEASE_LOST"
+        task["status"] = "done"
+        return "updated"
+
+    def release(self, task: dict[str, Any]) -> str:
+        if task["status"] == "done":
+            return "LEASE_LOST"
+        if task["status"] != "claimed":
+            return "unchanged"
+        is_last_attempt = 0 < task["limit"] <= task["attempts"]
+        task["status"] = "failed" if is_last_attempt else "free"
+        return "updated"
 
     def counts(self) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -141,10 +170,19 @@ class Machine(RuleBasedStateMachine):
         """For the model, and for the store."""
         if key is None and fence is None:
             return UNCONDITIONAL, UNCONDITIONAL
-        fences = [None, None] if fence is None else [Fence(fence[0], fence[1]), Fence(self.prefix + fence[0], fence[1])]
+        fences = (
+            [None, None]
+            if fence is None
+            else [Fence(fence[0], fence[1]), Fence(self.prefix + fence[0], fence[1])]
+        )
         return Once(key, fences[0]), Once(key and self.prefix + key, fences[1])
 
-    @rule(name=names, amount=st.integers(-3, 3), key=keys, fence=st.none() | st.tuples(names, st.integers(0, 3)))
+    @rule(
+        name=names,
+        amount=st.integers(-3, 3),
+        key=keys,
+        fence=st.none() | st.tuples(names, st.integers(0, 3)),
+    )
     def add(self, name: str, amount: int, key: str | None, fence: Any) -> None:
         known, ours = self.once(key, fence)
         made = answer(lambda: self.store.counter_add(self.prefix + name, amount, ours))
@@ -158,10 +196,16 @@ class Machine(RuleBasedStateMachine):
         at = self.model.values.get(name, (None, 0))[1]
         if_version = None if offset is None else at + offset
         made = self.plain(
-            answer(lambda: self.store.state_set(self.prefix + name, value, if_version=if_version, once=ours))
+            answer(
+                lambda: self.store.state_set(
+                    self.prefix + name, value, if_version=if_version, once=ours
+                )
+            )
         )
 
-        assert made == self.model.put(name, value, if_version, known, first=0 if isinstance(made, str) else made[0])
+        assert made == self.model.put(
+            name, value, if_version, known, first=0 if isinstance(made, str) else made[0]
+        )
 
     @rule(name=names, key=keys)
     def unset(self, name: str, key: str | None) -> None:
@@ -180,22 +224,30 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=names, body=st.sampled_from([1, 2]))
     def task(self, name: str, body: int) -> None:
-        made = answer(lambda: self.store.task_add(self.prefix, [NewTask(body, self.prefix + name)]).effects[0][1])
-        known = self.model.tasks.get(name)
-        new = {"body": body, "status": "free", "generation": 0, "attempts": 0, "limit": 0, "lasts": True}
-        self.model.tasks.setdefault(name, new)
+        def add() -> str:
+            added = self.store.task_add(self.prefix, [NewTask(body, self.prefix + name)])
+            ((_task_id, effect),) = added.effects
+            return effect
 
-        assert made == ("created" if known is None else "unchanged" if known["body"] == body else "TASK_CONFLICT")
+        assert answer(add) == self.model.add_task(name, body)
 
     @rule(lasts=st.booleans(), limit=st.integers(0, 2))
     def claim(self, lasts: bool, limit: int) -> None:
         lease_ms = LONG if lasts else 0
-        claimed = self.store.task_claim(self.prefix, "ann", lease_ms=lease_ms, max_attempts=limit).tasks
+        claimed = self.store.task_claim(
+            self.prefix, "ann", lease_ms=lease_ms, max_attempts=limit
+        ).tasks
 
-        made = [(task.id.removeprefix(self.prefix), task.generation, task.attempts) for task in claimed]
+        made = [
+            (task.id.removeprefix(self.prefix), task.generation, task.attempts) for task in claimed
+        ]
         assert made == self.model.claim(lasts, limit)
 
-    @rule(verb=st.sampled_from(["finish", "renew", "release"]), name=names, generation=st.integers(0, 3))
+    @rule(
+        verb=st.sampled_from(["finish", "renew", "release"]),
+        name=names,
+        generation=st.integers(0, 3),
+    )
     def end(self, verb: str, name: str, generation: int) -> None:
         task = self.prefix + name
         calls = {

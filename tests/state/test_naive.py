@@ -1,7 +1,7 @@
-"""The ways that look right, run along one schedule: each of them breaks what its verb in protocol.py keeps.
+"""Naive implementations, run along one schedule: each breaks the contract of its verb.
 
-Every naive step is real, on the real backend; the schedule lets two callers read before either writes.
-"""
+Every naive step is real, on the real backend. The schedule lets two callers read before either
+writes."""
 
 import json
 from collections.abc import Iterator
@@ -48,9 +48,13 @@ class Cells:
 
     def get(self, name: str) -> Any:
         if self._sqlite:
-            found = self._sqlite.execute("SELECT value FROM cells WHERE name = ?", (name,)).fetchone()
+            found = self._sqlite.execute(
+                "SELECT value FROM cells WHERE name = ?", (name,)
+            ).fetchone()
         elif self._postgres:
-            found = self._postgres.execute("SELECT value FROM cells WHERE name = %s", (name,)).fetchone()
+            found = self._postgres.execute(
+                "SELECT value FROM cells WHERE name = %s", (name,)
+            ).fetchone()
         else:
             text = self._redis.get(name) if self._redis else self._memory.get(name)
             found = None if text is None else (text,)
@@ -62,7 +66,10 @@ class Cells:
             self._sqlite.execute("REPLACE INTO cells VALUES (?, ?)", (name, text))
         elif self._postgres:
             self._postgres.execute(
-                "INSERT INTO cells VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                """
+                INSERT INTO cells VALUES (%s, %s)
+                ON CONFLICT (name) DO UPDATE SET value = excluded.value
+                """,
                 (name, text),
             )
         elif self._redis:
@@ -122,7 +129,9 @@ def test_selecting_and_then_updating_claims_a_task_twice(cells: Cells, store: St
     naive: list[str] = []
 
     both_read_before_either_writes(naive_claim(naive), naive_claim(naive))
-    ours = [task.id for _ in range(2) for task in store.task_claim("work", "ann", lease_ms=60_000).tasks]
+    ours = [
+        task.id for _ in range(2) for task in store.task_claim("work", "ann", lease_ms=60_000).tasks
+    ]
 
     assert not each_is_claimed_once(naive)
     assert each_is_claimed_once(ours)
@@ -145,7 +154,9 @@ def test_looking_and_then_setting_makes_two_leaders(cells: Cells, store: Store) 
     assert ours == ["ann"]
 
 
-def test_finishing_by_id_only_lets_a_late_worker_finish_the_work_of_another(cells: Cells, store: Store) -> None:
+def test_finishing_by_id_only_lets_a_late_worker_finish_the_work_of_another(
+    cells: Cells, store: Store
+) -> None:
     def naive_finish(worker: str) -> None:
         cells.put("a", {"status": "done", "by": worker})
 
@@ -159,7 +170,9 @@ def test_finishing_by_id_only_lets_a_late_worker_finish_the_work_of_another(cell
         store.task_finish("a", late.generation)
 
     assert cells.get("a") == {"status": "done", "by": "ann"}
-    assert [(task.status, task.claimed_by) for task in store.task_list(None, None, 0, 9)] == [("claimed", "bob")]
+    assert [(task.status, task.claimed_by) for task in store.task_list(None, None, 0, 9)] == [
+        ("claimed", "bob")
+    ]
 
 
 def leads(store: Store, name: str) -> bool:

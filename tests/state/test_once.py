@@ -23,12 +23,16 @@ def write(store: Store, kind: str, key: str, value: int = 1) -> Any:
         "state set": lambda once: store.state_set("key", value, once=once),
         "state unset": lambda once: store.state_unset(f"key {value}", once=once),
         "task add": lambda once: store.task_add("work", [NewTask(value)], once),
-        "task claim": lambda once: store.task_claim("work", f"ann {value}", lease_ms=LONG, once=once),
+        "task claim": lambda once: store.task_claim(
+            "work", f"ann {value}", lease_ms=LONG, once=once
+        ),
     }
     return writes[kind](Once(key))
 
 
-@pytest.mark.parametrize("kind", ["counter add", "state set", "state unset", "task add", "task claim"])
+@pytest.mark.parametrize(
+    "kind", ["counter add", "state set", "state unset", "task add", "task claim"]
+)
 def test_a_key_makes_a_write_happen_once_for_every_client(backend: Backend, kind: str) -> None:
     store, another = backend.open(), backend.open()
     store.task_add("work", [NewTask("x"), NewTask("x")])
@@ -56,7 +60,7 @@ def test_a_claim_whose_worker_has_no_chosen_name_is_repeated_under_any(backend: 
 
 
 def test_the_longest_names_of_any_script_fit_together(store: Store) -> None:
-    """An index of PostgreSQL takes 2,700 bytes, compressed: names of characters that are long and differ."""
+    """A row of an index of PostgreSQL has at most 2,700 bytes. These names hardly compress."""
     characters = iter(random.Random(1).sample(range(0x20000, 0x2A6D0), 600))
     task_id, name, key = ("".join(map(chr, islice(characters, 200))) for _ in range(3))
     store.task_add("work", [NewTask("x", task_id)])
@@ -109,7 +113,9 @@ def test_a_second_execution_that_writes_something_else_gets_the_first_result(sto
     assert store.state_get("result").value == "first text"
 
 
-def test_one_claim_that_makes_a_change_with_other_arguments_is_refused_by_its_name(store: Store) -> None:
+def test_one_claim_that_makes_a_change_with_other_arguments_is_refused_by_its_name(
+    store: Store,
+) -> None:
     store.task_add("work", [NewTask("x", "a")])
     claim = fence(claim_one(store))
     store.counter_add("hits", 5, claim)
@@ -141,16 +147,22 @@ def test_a_repeated_request_gets_the_tasks_that_it_has_claimed(backend: Backend)
     first = store.task_claim("work", "ann", lease_ms=LONG, count=2, request_id="r1").tasks
     another.task_claim("work", "bob", lease_ms=LONG, request_id="r2")
 
-    again = store.task_claim("work", "ann", lease_ms=LONG, count=2, request_id="r1", is_repetition=True).tasks
+    again = store.task_claim(
+        "work", "ann", lease_ms=LONG, count=2, request_id="r1", is_repetition=True
+    ).tasks
 
     assert again == first
-    assert [task.status for task in store.task_list("work", None, 0, 9)] == ["claimed"] * 3 + ["free"]
+    assert [task.status for task in store.task_list("work", None, 0, 9)] == ["claimed"] * 3 + [
+        "free"
+    ]
 
 
 def test_a_repeated_request_that_never_arrived_claims_now(store: Store) -> None:
     store.task_add("work", [NewTask("x", "a")])
 
-    claimed = store.task_claim("work", "ann", lease_ms=LONG, request_id="r1", is_repetition=True).tasks
+    claimed = store.task_claim(
+        "work", "ann", lease_ms=LONG, request_id="r1", is_repetition=True
+    ).tasks
 
     assert [task.id for task in claimed] == ["a"]
 
@@ -160,6 +172,8 @@ def test_a_repeated_request_does_not_get_what_it_no_longer_holds(store: Store) -
     (first,) = store.task_claim("work", "ann", lease_ms=LONG, request_id="r1").tasks
     store.task_release("a", first.generation, delay_ms=LONG)
 
-    again = store.task_claim("work", "ann", lease_ms=LONG, request_id="r1", is_repetition=True).tasks
+    again = store.task_claim(
+        "work", "ann", lease_ms=LONG, request_id="r1", is_repetition=True
+    ).tasks
 
     assert [task.id for task in again] == ["b"]

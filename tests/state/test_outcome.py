@@ -109,7 +109,9 @@ def test_a_signal_while_reading_leaves_no_outcome_open(through_proxy: ThroughPro
 
 
 @pytest.mark.parametrize("fault", ["cut reply", "cut half"])
-def test_with_a_key_a_lost_reply_is_requested_again(through_proxy: ThroughProxy, fault: str) -> None:
+def test_with_a_key_a_lost_reply_is_requested_again(
+    through_proxy: ThroughProxy, fault: str
+) -> None:
     store, direct, proxy = through_proxy("cut half" if fault == "cut half" else "cut reply")
 
     added = store.counter_add("hits", 1, Once("k"))
@@ -120,7 +122,9 @@ def test_with_a_key_a_lost_reply_is_requested_again(through_proxy: ThroughProxy,
 
 
 @pytest.mark.parametrize("fault", ["cut reply", "cut half"])
-def test_without_a_key_a_lost_reply_is_an_unknown_outcome(through_proxy: ThroughProxy, fault: str) -> None:
+def test_without_a_key_a_lost_reply_is_an_unknown_outcome(
+    through_proxy: ThroughProxy, fault: str
+) -> None:
     store, direct, _proxy = through_proxy("cut half" if fault == "cut half" else "cut reply")
 
     with pytest.raises(OutcomeUnknown) as unknown:
@@ -179,7 +183,7 @@ def test_a_refused_repetition_does_not_hide_that_the_first_attempt_may_have_succ
 def test_a_fenced_write_whose_reply_was_lost_is_replayed_although_the_claim_has_ended_since(
     through_proxy: ThroughProxy,
 ) -> None:
-    """The store remembers that this claim has written. Naive: LEASE_LOST for a write that happened."""
+    """The store remembers that this claim has written. Naive: LEASE_LOST, although it has."""
     store, direct, proxy = through_proxy("cut reply", "state_set")
     direct.task_add("work", [NewTask("x", "a")])
     (task,) = direct.task_claim("work", "ann", lease_ms=LONG_MS).tasks

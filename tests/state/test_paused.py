@@ -1,4 +1,4 @@
-"""One client is paused (SIGSTOP) at each step of each verb that writes: what the others can do meanwhile."""
+"""While one client is paused (SIGSTOP) at any step of any verb that writes, others can work."""
 
 from collections.abc import Callable, Iterator
 
@@ -9,7 +9,8 @@ from tests.state.support.outcomes import outcome
 from tests.state.support.stores import Client, SharedBackend
 
 VERBS = (
-    "counter_add state_set state_unset task_add task_claim task_renew task_finish task_release task_retry task_clean"
+    "counter_add state_set state_unset task_add task_claim task_renew task_finish task_release "
+    "task_retry task_clean"
 )
 
 
@@ -54,14 +55,21 @@ def test_on_postgres_it_stops_nobody_else(make_backend: Callable[[str], SharedBa
     store.task_add("work", [NewTask(2, "there")])
     queries: list[str] = []
     with psycopg.connect(backend.url, autocommit=True) as watcher:
-        inside = "SELECT query FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = %s"
+        inside = """
+            SELECT query FROM pg_stat_activity
+            WHERE state = 'idle in transaction' AND datname = %s
+        """
         client = start(backend)
         for number in stops(client):
-            queries += [query for (query,) in watcher.execute(inside, (watcher.info.dbname,)).fetchall()]
+            queries += [
+                query for (query,) in watcher.execute(inside, (watcher.info.dbname,)).fetchall()
+            ]
             assert outcome(lambda: work_beside_it(store, number)) is None  # noqa: B023
 
     assert len(client.result()) > 50
-    assert written(queries) >= {f"INSERT INTO tool_{table}" for table in ("counters", "once", "state", "tasks")} | {
+    assert written(queries) >= {
+        f"INSERT INTO tool_{table}" for table in ("counters", "once", "state", "tasks")
+    } | {
         "UPDATE tool_state",
         "UPDATE tool_tasks",
         "DELETE FROM tool_tasks",
@@ -86,7 +94,7 @@ def test_on_redis_it_stops_nobody_else(make_backend: Callable[[str], SharedBacke
 def test_on_sqlite_others_read_meanwhile_and_are_not_left_waiting_to_write(
     make_backend: Callable[[str], SharedBackend],
 ) -> None:
-    """The file has one lock, and a client that is paused has it: who wants to write gets an answer that names it."""
+    """The file has one lock, which the paused client holds. An error names that client."""
     backend = make_backend("sqlite")
     store, impatient = backend.open(), backend.open(patience=0.0)
     store.task_add("work", [NewTask(2, "there")])
@@ -103,16 +111,24 @@ def test_on_sqlite_others_read_meanwhile_and_are_not_left_waiting_to_write(
             refused.append(number)
 
     steps = client.result()
-    inside = [n for n, step in enumerate(steps, 1) if step.startswith(("INSERT", "UPDATE", "DELETE", "COMMIT"))]
+    inside = [
+        n
+        for n, step in enumerate(steps, 1)
+        if step.startswith(("INSERT", "UPDATE", "DELETE", "COMMIT"))
+    ]
     assert set(inside) <= set(refused)
     assert len(refused) < len(steps), "who only reads is in nobody's way"
-    assert written(steps) >= {f"INSERT INTO tool_{table}" for table in ("counters", "once", "state", "tasks")}
+    assert written(steps) >= {
+        f"INSERT INTO tool_{table}" for table in ("counters", "once", "state", "tasks")
+    }
     assert store.counter_get("mine") == 2
 
 
 def written(statements: list[str]) -> set[str]:
-    """What was inserted into, updated, or deleted from."""
+    """Return the tables that the statements write to."""
     words = [statement.split() for statement in statements]
     return {
-        " ".join(said[: 2 if said[0] == "UPDATE" else 3]) for said in words if said[0] in ("INSERT", "UPDATE", "DELETE")
+        " ".join(said[: 2 if said[0] == "UPDATE" else 3])
+        for said in words
+        if said[0] in ("INSERT", "UPDATE", "DELETE")
     }

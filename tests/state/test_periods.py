@@ -1,7 +1,7 @@
-"""Every period of shared state at its real length: what happens just before its end, and what just after.
+"""Every period of shared state at its real length: just before its end, and just after it.
 
-The clocks of all stores stand still at a moment that the test says. SQL stores ask for the time by an expression of
-their connection, Redis by a command in its script; both are replaced by a number.
+A test sets the clock of the store, which then stands fake_time. SQL stores ask for the time by an
+expression of their connection, and Redis by a command in its script. A number replaces both.
 """
 
 import random
@@ -34,7 +34,7 @@ from tests.state.support.claims import claim_one, fence
 from tests.state.support.outcomes import outcome, statuses
 from tests.state.support.stores import Backend
 
-BEGAN_MS = 1_800_000_000_000
+START_MS = 1_800_000_000_000
 DAY_MS = 24 * 60 * 60 * 1000
 HOUR_MS = 60 * 60 * 1000
 MOMENT = 0.001
@@ -44,18 +44,21 @@ class StoreClock:
     """The time that a store reads, as long as the test does not change it."""
 
     def __init__(self, backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._backend, self._monkeypatch = backend, monkeypatch
+        self._backend = backend
+        self._monkeypatch = monkeypatch
         self.store: Any = backend.open()
-        self.pass_by(0)
+        self.advance_to(0)
 
-    def pass_by(self, milliseconds: int) -> None:
-        """So long after the test began."""
-        now = BEGAN_MS + milliseconds
+    def advance_to(self, milliseconds: int) -> None:
+        """Set the clock to this time after the start of the test."""
+        now = START_MS + milliseconds
         if self._backend.name == "valkey":
             script = (files("sampletool.state") / "redis.lua").read_text()
             fixed = f"{{{now // 1000}, {now % 1000 * 1000}}}"
             assert script.count("redis.call('TIME')") == 1
-            self.store._script = self.store._client.register_script(script.replace("redis.call('TIME')", fixed))
+            self.store._script = self.store._client.register_script(
+                script.replace("redis.call('TIME')", fixed)
+            )
         elif self._backend.name == "postgres":
             from sampletool.state.postgres import Link
 
@@ -72,59 +75,71 @@ def clock(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> StoreClock:
 # What a store keeps for a while
 
 
-def test_a_value_is_there_until_its_time_is_up_and_then_it_never_was(clock: StoreClock) -> None:
+def test_a_value_exists_until_it_expires_and_no_longer(clock: StoreClock) -> None:
     store: Store = clock.store
     store.state_set("leader", "ann", expires_ms=60_000)
 
-    clock.pass_by(60_000 - 1)
+    clock.advance_to(60_000 - 1)
+
     assert store.state_get("leader").value == "ann"
     assert [value.key for value in store.state_list("", "", 10)] == ["leader"]
     assert outcome(lambda: store.state_set("leader", "bob", if_version=0)) == VersionConflict.code
 
-    clock.pass_by(60_000)
+    clock.advance_to(60_000)
+
     assert outcome(lambda: store.state_get("leader")) == KeyNotFound.code
     assert store.state_list("", "", 10) == []
     assert store.state_set("leader", "bob", if_version=0) == (2, "created", False)
 
 
-def test_a_value_that_no_longer_expires_stays_when_its_time_is_up(clock: StoreClock) -> None:
+def test_a_value_whose_expiry_was_removed_stays(clock: StoreClock) -> None:
     """A write removes what has expired. Naive: also what had a time limit once."""
     store: Store = clock.store
     store.state_set("leader", "ann", expires_ms=60_000)
     store.state_set("leader", "ann")
 
-    clock.pass_by(60_000)
+    clock.advance_to(60_000)
     store.state_set("other", 1)
 
-    assert [(value.value, value.version) for value in store.state_list("leader", "", 9)] == [("ann", 2)]
+    assert [(value.value, value.version) for value in store.state_list("leader", "", 9)] == [
+        ("ann", 2)
+    ]
     assert outcome(lambda: store.state_get("leader").value) == "ann"
 
 
-def test_the_age_of_a_task_is_measured_from_its_end_and_not_from_its_claim(clock: StoreClock) -> None:
+def test_the_age_of_a_task_is_measured_from_its_end_and_not_from_its_claim(
+    clock: StoreClock,
+) -> None:
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
     task = claim_one(store, lease_ms=HOUR_MS)
-    clock.pass_by(60_000)
+    clock.advance_to(60_000)
     store.task_finish("a", task.generation)
 
-    clock.pass_by(60_000 + 50_000)
+    clock.advance_to(60_000 + 50_000)
+
     assert store.task_clean(60_000, ["done"])[0] == 0
 
-    clock.pass_by(60_000 + 60_000)
+    clock.advance_to(60_000 + 60_000)
+
     assert store.task_clean(60_000, ["done"])[0] == 1
 
 
-def test_a_lease_lasts_until_its_end_and_from_then_on_the_task_is_anybody_s(clock: StoreClock) -> None:
+def test_a_lease_lasts_until_its_end_and_then_others_can_claim_the_task(
+    clock: StoreClock,
+) -> None:
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
     task = claim_one(store, "ann", lease_ms=60_000)
 
-    clock.pass_by(60_000 - 1)
+    clock.advance_to(60_000 - 1)
+
     assert store.task_claim("work", "bob", lease_ms=60_000).tasks == []
     assert (statuses(store), store.task_left("work")) == ({"claimed": 1}, 1)
     assert store.counter_add("hits", 1, fence(task)).value == 1
 
-    clock.pass_by(60_000)
+    clock.advance_to(60_000)
+
     assert statuses(store) == {"expired": 1}
     with pytest.raises(LeaseLost):
         store.task_renew("a", task.generation, lease_ms=60_000)
@@ -135,32 +150,38 @@ def test_a_lease_that_is_renewed_in_its_last_millisecond_lasts_once_more(clock: 
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
     task = claim_one(store, "ann", lease_ms=60_000)
-    clock.pass_by(60_000 - 1)
+    clock.advance_to(60_000 - 1)
 
     store.task_renew("a", task.generation, lease_ms=60_000)
 
-    clock.pass_by(2 * 60_000 - 2)
+    clock.advance_to(2 * 60_000 - 2)
+
     assert statuses(store) == {"claimed": 1}
     assert store.task_claim("work", "bob", lease_ms=60_000).tasks == []
-    clock.pass_by(2 * 60_000 - 1)
+    clock.advance_to(2 * 60_000 - 1)
+
     assert statuses(store) == {"expired": 1}
 
 
-def test_a_last_attempt_is_failed_when_its_lease_ends_and_not_before(clock: StoreClock) -> None:
+def test_a_last_attempt_fails_when_its_lease_expires_and_not_before(clock: StoreClock) -> None:
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
     claim_one(store, lease_ms=60_000, max_attempts=1)
 
-    clock.pass_by(60_000 - 1)
+    clock.advance_to(60_000 - 1)
+
     assert (statuses(store), store.task_left("work")) == ({"claimed": 1}, 1)
 
-    clock.pass_by(60_000)
+    clock.advance_to(60_000)
+
     assert (statuses(store), store.task_left("work")) == ({"failed": 1}, 0)
     assert store.task_claim("work", "bob", lease_ms=60_000).tasks == []
 
 
 @pytest.mark.parametrize("how", ["added", "given back"])
-def test_a_delayed_task_is_claimed_when_its_delay_is_over_and_not_before(clock: StoreClock, how: str) -> None:
+def test_a_delayed_task_is_claimed_when_its_delay_is_over_and_not_before(
+    clock: StoreClock, how: str
+) -> None:
     store: Store = clock.store
     if how == "added":
         store.task_add("work", [NewTask("x", "a")], delay_ms=HOUR_MS)
@@ -168,33 +189,39 @@ def test_a_delayed_task_is_claimed_when_its_delay_is_over_and_not_before(clock: 
         store.task_add("work", [NewTask("x", "a")])
         store.task_release("a", claim_one(store).generation, delay_ms=HOUR_MS)
 
-    clock.pass_by(HOUR_MS - 1)
+    clock.advance_to(HOUR_MS - 1)
+
     assert store.task_claim("work", "ann", lease_ms=60_000).tasks == []
 
-    clock.pass_by(HOUR_MS)
+    clock.advance_to(HOUR_MS)
+
     assert claim_one(store).id == "a"
 
 
 @pytest.mark.parametrize("how", ["done", "failed"])
-def test_a_task_is_removed_when_it_ended_so_long_ago_and_not_before(clock: StoreClock, how: str) -> None:
+def test_a_task_is_removed_a_day_after_its_end_and_not_before(clock: StoreClock, how: str) -> None:
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
     task = claim_one(store, max_attempts=1)
-    clock.pass_by(1000)
+    clock.advance_to(1000)
     if how == "done":
         store.task_finish("a", task.generation)
     else:
         store.task_release("a", task.generation)
 
-    clock.pass_by(1000 + DAY_MS - 1)
+    clock.advance_to(1000 + DAY_MS - 1)
+
     assert store.task_clean(DAY_MS, [how]) == (0, 0)
 
-    clock.pass_by(1000 + DAY_MS)
+    clock.advance_to(1000 + DAY_MS)
+
     assert store.task_clean(DAY_MS, [how]) == (1, 0)
     assert statuses(store) == {}
 
 
-def test_an_idempotency_key_is_remembered_for_24_hours_and_not_longer(clock: StoreClock, backend: Backend) -> None:
+def test_an_idempotency_key_is_remembered_for_24_hours_and_not_longer(
+    clock: StoreClock, backend: Backend
+) -> None:
     store: Store = clock.store
     store.counter_add("hits", 1, Once("k"))
     if backend.name == "valkey":  # the server itself forgets it, by a clock that no script can move
@@ -202,20 +229,22 @@ def test_an_idempotency_key_is_remembered_for_24_hours_and_not_longer(clock: Sto
         assert DAY_MS - 60_000 < left_ms <= DAY_MS
         return
 
-    clock.pass_by(DAY_MS - 1)
+    clock.advance_to(DAY_MS - 1)
+
     assert store.counter_add("hits", 1, Once("k")) == (1, "created", True)
 
-    clock.pass_by(DAY_MS)
+    clock.advance_to(DAY_MS)
+
     assert store.counter_add("hits", 1, Once("k")) == (2, "updated", False)
 
 
-def test_what_a_fence_implies_is_remembered_after_24_hours_as_well(clock: StoreClock) -> None:
+def test_a_fenced_write_is_remembered_for_longer_than_24_hours(clock: StoreClock) -> None:
     store: Store = clock.store
     store.task_add("work", [NewTask("x", "a")])
     task = claim_one(store, lease_ms=10 * DAY_MS)
     store.counter_add("hits", 1, fence(task))
 
-    clock.pass_by(DAY_MS + 1)
+    clock.advance_to(DAY_MS + 1)
 
     assert store.counter_add("hits", 1, fence(task)).replayed
 
@@ -223,8 +252,8 @@ def test_what_a_fence_implies_is_remembered_after_24_hours_as_well(clock: StoreC
 # How long a verb waits
 
 
-class Clock:
-    """Goes on only when somebody waits, or a test says so."""
+class FakeTime:
+    """A clock that moves only when somebody waits, or when a test moves it."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -243,31 +272,35 @@ class Clock:
 
 
 class ClockedSignals(Signals):
-    """Nothing comes during a wait, which takes all of its time by the clock."""
+    """Signals of which none arrives. A wait only moves the clock."""
 
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(clock.monotonic)
-        self._time = clock
+    def __init__(self, fake_time: FakeTime) -> None:
+        super().__init__(fake_time.monotonic)
+        self._fake_time = fake_time
 
     def wait(self, seconds: float, descriptors: Any = ()) -> list[int]:
-        self._time.advance(seconds)
+        self._fake_time.advance(seconds)
         return []
 
 
 @pytest.fixture
-def still(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """What all code of the part that waits goes by."""
-    clock = Clock()
+def fake_time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    """Return the clock of all code in this part that waits."""
+    fake_time = FakeTime()
     for module in (exchange, sqlite, update, children_module):
-        monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(worker, "boot_seconds", clock.monotonic)
-    return clock
+        monkeypatch.setattr(module, "time", fake_time)
+    monkeypatch.setattr(worker, "boot_seconds", fake_time.monotonic)
+    return fake_time
 
 
-def make_policy(clock: Clock, patience: float | None, longest: float = float("inf")) -> RetryPolicy:
+def make_policy(
+    fake_time: FakeTime,
+    patience: float | None,
+    longest: float = float("inf"),
+) -> RetryPolicy:
     return RetryPolicy(
         hold_lock=cast(Any, None),
-        signals=ClockedSignals(clock),
+        signals=ClockedSignals(fake_time),
         warn=lambda code, message: None,
         requested_wait_seconds=patience,
         max_seconds=longest,
@@ -278,34 +311,34 @@ def make_policy(clock: Clock, patience: float | None, longest: float = float("in
     ("patience", "longest", "waits"),
     [(None, 60, 10.0), (0, 60, 2.0), (1.0, 60, 2.0), (3.0, 60, 3.0), (30.0, 5, 5.0), (0, 1, 1.0)],
 )
-def test_a_server_that_is_away_is_asked_again_for_as_long_as_was_said_and_at_least_2_seconds(
-    still: Clock, patience: float | None, longest: float, waits: float
+def test_an_unreachable_server_is_asked_again_for_the_requested_time_and_at_least_2_seconds(
+    fake_time: FakeTime, patience: float | None, longest: float, waits: float
 ) -> None:
     asked_at: list[float] = []
 
     def ask(_deadline: float, _is_repetition: bool) -> None:
-        asked_at.append(still.elapsed)
-        raise NoReply("away", was_sent=False)
+        asked_at.append(fake_time.elapsed)
+        raise NoReply("unreachable", was_sent=False)
 
     with pytest.raises(StoreUnavailable):
-        send(Request("redis://h"), make_policy(still, patience, longest), ask)
+        send(Request("redis://h"), make_policy(fake_time, patience, longest), ask)
 
     assert asked_at[:3] == [0, 0.05, 0.1]
-    assert waits <= still.elapsed < waits + 0.06
+    assert waits <= fake_time.elapsed < waits + 0.06
 
 
 def test_a_signal_in_the_pause_before_the_next_attempt_ends_the_wait(
-    still: Clock, monkeypatch: pytest.MonkeyPatch
+    fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy = make_policy(still, 600)
+    policy = make_policy(fake_time, 600)
     attempts: list[float] = []
 
     def ask(_deadline: float, _is_repetition: bool) -> None:
-        attempts.append(still.elapsed)
-        raise NoReply("away", was_sent=False)
+        attempts.append(fake_time.elapsed)
+        raise NoReply("unreachable", was_sent=False)
 
     def wait(seconds: float, _descriptors: Any = ()) -> list[int]:
-        still.advance(seconds)
+        fake_time.advance(seconds)
         policy.signals.receive(signal.SIGINT)
         return []
 
@@ -317,24 +350,24 @@ def test_a_signal_in_the_pause_before_the_next_attempt_ends_the_wait(
     assert len(attempts) == 1
 
 
-def test_a_write_whose_outcome_is_unknown_is_not_repeated(still: Clock) -> None:
+def test_a_write_whose_outcome_is_unknown_is_not_repeated(fake_time: FakeTime) -> None:
     def ask(_deadline: float, _is_repetition: bool) -> None:
         raise NoReply("cut", was_sent=True)
 
     with pytest.raises(OutcomeUnknown):
-        send(Request("redis://h", "counter add hits", "unsafe"), make_policy(still, 10), ask)
+        send(Request("redis://h", "counter add hits", "unsafe"), make_policy(fake_time, 10), ask)
 
-    assert still.elapsed == 0
+    assert fake_time.elapsed == 0
 
 
 @pytest.mark.parametrize(("patience", "waits"), [(0, 0.0), (0.5, 0.5), (None, 10.0)])
-def test_a_busy_file_is_tried_again_for_as_long_as_was_said(
-    still: Clock, tmp_path: Path, patience: float | None, waits: float
+def test_a_busy_file_is_tried_again_for_the_requested_time(
+    fake_time: FakeTime, tmp_path: Path, patience: float | None, waits: float
 ) -> None:
-    store = sqlite.SqliteStore(tmp_path / "state.db", make_policy(still, patience))
+    store = sqlite.SqliteStore(tmp_path / "state.db", make_policy(fake_time, patience))
 
     def busy() -> None:
-        still.advance(0.05)
+        fake_time.advance(0.05)
         error = sqlite3.OperationalError("database is locked")
         error.sqlite_errorname = "SQLITE_BUSY_SNAPSHOT"
         raise error
@@ -342,11 +375,11 @@ def test_a_busy_file_is_tried_again_for_as_long_as_was_said(
     with pytest.raises(StoreBusy):
         store._retry_while_busy(busy)
 
-    assert waits <= round(still.elapsed - 0.05, 6) < waits + 0.06
+    assert waits <= round(fake_time.elapsed - 0.05, 6) < waits + 0.06
 
 
 def test_an_update_that_others_overtake_is_tried_ten_times_with_growing_pauses(
-    still: Clock, monkeypatch: pytest.MonkeyPatch
+    fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
 
@@ -358,7 +391,7 @@ def test_an_update_that_others_overtake_is_tried_ten_times_with_growing_pauses(
             raise VersionConflict(key=key, expected=if_version, actual=if_version + 1)
 
     monkeypatch.setattr(random, "uniform", lambda _least, most: most)
-    monkeypatch.setattr(still, "sleep", pauses.append)
+    monkeypatch.setattr(fake_time, "sleep", pauses.append)
 
     with pytest.raises(VersionConflict):
         update.update(cast(Store, Overtaken()), "key", lambda value: value)
@@ -366,7 +399,7 @@ def test_an_update_that_others_overtake_is_tried_ten_times_with_growing_pauses(
     assert pauses == [0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5]
 
 
-def test_on_the_way_out_a_store_has_4_seconds_and_a_lock_2() -> None:
+def test_at_its_end_a_command_waits_4_seconds_for_a_store_and_2_for_a_lock() -> None:
     context = Context(Signals())
 
     with context.exit_stack:
@@ -377,10 +410,16 @@ def test_on_the_way_out_a_store_has_4_seconds_and_a_lock_2() -> None:
     assert store._policy.wait_seconds == 2
 
 
-@pytest.mark.parametrize(("skew_ms", "is_ok"), [(2000, True), (-2000, True), (2001, False), (-2001, False)])
-def test_a_clock_may_differ_by_two_seconds(skew_ms: int, is_ok: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("skew_ms", "is_ok"), [(2000, True), (-2000, True), (2001, False), (-2001, False)]
+)
+def test_a_clock_may_differ_by_two_seconds(
+    skew_ms: int, is_ok: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     health = Health("server", [], skew_ms, {})
-    monkeypatch.setattr(doctor, "connect_for_command", lambda _context: SimpleNamespace(health=lambda: health))
+    monkeypatch.setattr(
+        doctor, "connect_for_command", lambda _context: SimpleNamespace(health=lambda: health)
+    )
 
     assert doctor.probe(Context(Signals()))[-1].ok is is_ok
 
@@ -389,7 +428,7 @@ def test_a_clock_may_differ_by_two_seconds(skew_ms: int, is_ok: bool, monkeypatc
 
 
 class Recorder:
-    """A store that agrees to everything, and what it was asked."""
+    """A store that agrees to everything, and records the verbs."""
 
     def __init__(self) -> None:
         self.verbs: list[str] = []
@@ -398,7 +437,8 @@ class Recorder:
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         def ask(*_args: object, **options: Any) -> Any:
             self.verbs.append(verb)
-            self.delays_ms += [options["delay_ms"]] if "delay_ms" in options else []
+            if "delay_ms" in options:
+                self.delays_ms.append(options["delay_ms"])
             return SimpleNamespace(tasks=[], replayed=False)
 
         return ask
@@ -406,24 +446,27 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Watched:
-    """A worker whose one command never ends, with 60 s of its lease left; and what becomes of both."""
+    """A worker with one command, which never exits. At first, its lease lasts for 60 s."""
 
     worker: Worker
-    clock: Clock
+    fake_time: FakeTime
     store: Recorder
     signals_sent: list[int]
 
-    def leave(self, seconds: float) -> None:
-        """So much of the lease is left from now on."""
-        (running,) = self.worker.running.values()
-        self.clock.now = running.lease_ends_at - seconds
+    def set_seconds_left(self, seconds: float) -> None:
+        """Move the clock to this long before the end of the lease."""
+        (command,) = self.worker.running.values()
+        self.fake_time.now = command.lease_ends_at - seconds
 
 
 @pytest.fixture
-def watched(still: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+def watched(
+    fake_time: FakeTime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Watched]:
     monkeypatch.chdir(tmp_path)
-    context = Context(ClockedSignals(still))
-    store, sent = Recorder(), list[int]()
+    context = Context(ClockedSignals(fake_time))
+    store = Recorder()
+    signals_sent: list[int] = []
     with context.exit_stack:
         options = WorkOptions(
             queue="work",
@@ -433,16 +476,25 @@ def watched(still: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
             max_attempts=0,
             store_url=f"sqlite://{tmp_path}/state.db",
         )
-        made = Worker(context, options)
-        task = Claimed("a", 1, "x", 1, "")
-        made.running["a:1"] = worker._RunningCommand(task, tmp_path / "body", still.now + 60, has_started=True)
-        made.store = cast(Store, store)
-        monkeypatch.setattr(made.children, "send_signal", lambda _name, number: sent.append(number))
-        yield Watched(made, still, store, sent)
+        watched = Worker(context, options)
+        watched.store = cast(Store, store)
+        watched.running["a:1"] = worker._RunningCommand(
+            task=Claimed("a", generation=1, body="x", attempts=1, lease_expires_at=""),
+            body_file=tmp_path / "body",
+            lease_ends_at=fake_time.now + 60,
+            has_started=True,
+        )
+        monkeypatch.setattr(
+            watched.children,
+            "send_signal",
+            lambda _name, number: signals_sent.append(number),
+        )
+        yield Watched(watched, fake_time, store, signals_sent)
 
 
 @pytest.mark.parametrize(
-    ("lease_ms", "margin"), [(1_000, 0.25), (4_000, 1.0), (39_999, 9.99975), (40_000, 10.0), (600_000, 10.0)]
+    ("lease_ms", "margin"),
+    [(1_000, 0.25), (4_000, 1.0), (39_999, 9.99975), (40_000, 10.0), (600_000, 10.0)],
 )
 def test_a_command_is_killed_a_quarter_of_its_lease_before_the_end_and_at_most_10_seconds(
     lease_ms: int, margin: float
@@ -459,10 +511,10 @@ def test_a_command_is_killed_a_quarter_of_its_lease_before_the_end_and_at_most_1
         (10 - MOMENT, [signal.SIGKILL], 1),
     ],
 )
-def test_a_command_whose_lease_ends_is_asked_to_end_15_seconds_before_and_killed_10_seconds_before(
+def test_a_command_is_asked_to_exit_15_seconds_before_its_lease_expires_and_killed_after_5(
     watched: Watched, left: float, sent: list[int], lost: int
 ) -> None:
-    watched.leave(left)
+    watched.set_seconds_left(left)
 
     watched.worker._end_commands_in_time()
     watched.worker._end_commands_in_time()
@@ -472,8 +524,10 @@ def test_a_command_whose_lease_ends_is_asked_to_end_15_seconds_before_and_killed
 
 
 @pytest.mark.parametrize(("left", "verbs"), [(40 + MOMENT, []), (40 - MOMENT, ["task_renew"])])
-def test_a_lease_is_renewed_when_a_third_of_it_is_over(watched: Watched, left: float, verbs: list[str]) -> None:
-    watched.leave(left)
+def test_a_lease_is_renewed_when_a_third_of_it_is_over(
+    watched: Watched, left: float, verbs: list[str]
+) -> None:
+    watched.set_seconds_left(left)
 
     watched.worker.turn()
 
@@ -481,7 +535,7 @@ def test_a_lease_is_renewed_when_a_third_of_it_is_over(watched: Watched, left: f
 
 
 @pytest.mark.parametrize(("away_seconds", "is_given_up"), [(60 - MOMENT, False), (60.0, True)])
-def test_a_store_may_be_away_for_as_long_as_a_lease_lasts(
+def test_a_store_may_be_unreachable_for_as_long_as_a_lease_lasts(
     watched: Watched, away_seconds: float, is_given_up: bool
 ) -> None:
     def ask() -> None:
@@ -489,62 +543,75 @@ def test_a_store_may_be_away_for_as_long_as_a_lease_lasts(
             raise StoreUnavailable(store="s", reason="away")
 
     assert outcome(ask) is None
-    watched.clock.advance(away_seconds)
+    watched.fake_time.advance(away_seconds)
 
     assert (outcome(ask) == StoreUnavailable.code) is is_given_up
 
 
 @pytest.mark.parametrize(("left", "sent"), [(10 + MOMENT, []), (10 - MOMENT, [signal.SIGKILL])])
-def test_a_worker_that_leaves_kills_what_could_outlive_its_lease(
+def test_a_worker_that_exits_kills_commands_that_could_outlive_their_leases(
     watched: Watched, left: float, sent: list[int]
 ) -> None:
-    watched.leave(left)
+    watched.set_seconds_left(left)
 
     watched.worker.prepare_to_leave()
 
     assert watched.signals_sent == sent
 
 
-def test_an_empty_queue_is_left_alone_for_half_a_second(watched: Watched) -> None:
+def test_a_worker_asks_an_empty_queue_again_after_half_a_second(watched: Watched) -> None:
     watched.worker.running.clear()
-    began = watched.clock.now
+    started_at = watched.fake_time.now
 
     watched.worker.wait()
 
-    assert watched.clock.now - began == 0.5
+    assert watched.fake_time.now - started_at == 0.5
 
 
-def failed_with(exit_code: int) -> ChildExit:
-    return ChildExit(name="a:1", exit_code=exit_code, output_tail="", log_path=None, survivors=())
+def report_failure(
+    watched: Worker,
+    command: worker._RunningCommand,
+    exit_code: int,
+) -> None:
+    """Let the worker report that this command has failed."""
+    child_exit = ChildExit(
+        name="a:1",
+        exit_code=exit_code,
+        output_tail="",
+        log_path=None,
+        survivors=(),
+    )
+    ended = worker._EndedCommand(command, child_exit)
+    watched.ended.append(ended)
+    watched._report(ended)
 
 
 @pytest.mark.parametrize(
-    ("attempts", "longest_ms"), [(1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (16, 60_000), (10_000, 60_000)]
+    ("attempts", "longest_ms"),
+    [(1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (16, 60_000), (10_000, 60_000)],
 )
-def test_a_task_that_fails_is_put_off_twice_as_long_each_time_and_at_most_a_minute(
+def test_a_failed_task_is_delayed_twice_as_long_each_time_and_at_most_a_minute(
     watched: Watched, attempts: int, longest_ms: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (running,) = watched.worker.running.values()
-    running.task = replace(running.task, attempts=attempts)
-    failed = failed_with(1)
+    (command,) = watched.worker.running.values()
+    command.task = replace(command.task, attempts=attempts)
 
-    for part in ("least", "most"):
-        monkeypatch.setattr(random, "uniform", lambda least, most, part=part: least if part == "least" else most)
-        ended = worker._EndedCommand(running, failed)
-        watched.worker.ended.append(ended)
-        watched.worker._report(ended)
+    monkeypatch.setattr(random, "uniform", lambda least, _most: least)
+    report_failure(watched.worker, command, exit_code=1)
+    monkeypatch.setattr(random, "uniform", lambda _least, most: most)
+    report_failure(watched.worker, command, exit_code=1)
 
     assert watched.store.delays_ms == [longest_ms // 2, longest_ms]
 
 
 @pytest.mark.parametrize(("failures", "remembered"), [(100, 100), (101, 100)])
-def test_the_last_hundred_failures_are_remembered(watched: Watched, failures: int, remembered: int) -> None:
-    (running,) = watched.worker.running.values()
+def test_the_last_hundred_failures_are_remembered(
+    watched: Watched, failures: int, remembered: int
+) -> None:
+    (command,) = watched.worker.running.values()
+
     for number in range(failures):
-        failed = failed_with(number + 1)
-        ended = worker._EndedCommand(running, failed)
-        watched.worker.ended.append(ended)
-        watched.worker._report(ended)
+        report_failure(watched.worker, command, exit_code=number + 1)
 
     kept = [failure.exit_status for failure in watched.worker.failures]
     assert kept == list(range(failures - remembered + 1, failures + 1))

@@ -1,4 +1,4 @@
-"""sampletool/state/postgres.py: who waits for whom, encodings, and what a failed connection means."""
+"""sampletool/state/postgres.py: locks, encodings, and what a failed connection means."""
 
 import secrets
 import signal
@@ -25,7 +25,7 @@ from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
 
 LATE, SOON = 30.0, 0.1
-"""When a server ends the transaction of a paused client, as a multiple of the 2 s that are usual."""
+"""When a server ends the transaction of a paused client, as a multiple of the usual 2 s."""
 
 
 @pytest.fixture
@@ -35,7 +35,9 @@ def backend(make_backend: Callable[[str], SharedBackend]) -> SharedBackend:
 
 @pytest.fixture
 def admin_url(server_of: Callable[[str], Server]) -> str:
-    return f"postgresql://test@/postgres?host={quote(server_of('postgres').running.socket, safe='')}"
+    return (
+        f"postgresql://test@/postgres?host={quote(server_of('postgres').running.socket, safe='')}"
+    )
 
 
 def test_who_needs_the_same_name_as_a_paused_client_may_give_up(backend: SharedBackend) -> None:
@@ -71,7 +73,9 @@ def test_who_needs_the_same_name_as_a_paused_client_waits_until_its_transaction_
     assert store.counter_get("hits") == 3
 
 
-def test_a_name_that_stays_locked_is_lock_held_also_with_much_patience(backend: SharedBackend) -> None:
+def test_a_name_that_stays_locked_is_lock_held_also_with_much_patience(
+    backend: SharedBackend,
+) -> None:
     import psycopg
 
     store = backend.open(patience=0.6, min_server_seconds=0.1)
@@ -88,7 +92,10 @@ def test_a_server_that_cannot_hold_every_text_is_refused(admin_url: str, encodin
 
     name = f"e{secrets.token_hex(6)}"
     with psycopg.connect(admin_url, autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+        admin.execute(
+            f"CREATE DATABASE {name} ENCODING '{encoding}' "
+            "TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+        )
         store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_policy())
 
         with pytest.raises(StoreUnsafe, match=encoding):
@@ -121,7 +128,9 @@ def test_a_role_without_a_connection_left_is_not_a_wrong_password(admin_url: str
         url = admin_url.replace("test@", f"{name}@")
 
         with pytest.raises(StoreUnavailable, match="no free connection") as refused:
-            open_store(url, None, make_policy(patience=0.0, min_server_seconds=0.1)).counter_add("hits", 1)
+            open_store(url, None, make_policy(patience=0.0, min_server_seconds=0.1)).counter_add(
+                "hits", 1
+            )
 
         assert refused.value.describe()["retryable"]
         admin.execute(f"DROP ROLE {name}")
@@ -131,13 +140,17 @@ def test_a_database_that_is_not_there_is_said_at_once(admin_url: str) -> None:
     began = time.monotonic()
 
     with pytest.raises(InvalidValues, match="no database"):
-        open_store(admin_url.replace("/postgres?", "/none?"), None, make_policy()).counter_add("hits", 1)
+        open_store(admin_url.replace("/postgres?", "/none?"), None, make_policy()).counter_add(
+            "hits", 1
+        )
 
     assert time.monotonic() - began < 8
 
 
-def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(backend: SharedBackend) -> None:
-    """Nor is anything prepared on the server that the next transaction, on another connection, would miss."""
+def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(
+    backend: SharedBackend,
+) -> None:
+    """Nothing is prepared on the server, as the next transaction may use another connection."""
     import psycopg
 
     store = backend.open()
@@ -145,13 +158,17 @@ def test_limits_end_with_the_transaction_so_that_a_pooler_may_share_connections(
         store.counter_add("hits", 1)
 
     with psycopg.connect(backend.url) as watcher:
-        seen = watcher.execute("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'").fetchone()
+        seen = watcher.execute(
+            "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"
+        ).fetchone()
     link = store._connection  # type: ignore[attr-defined]
     assert link.execute("SHOW statement_timeout").fetchone() == (seen or ["0"])[:1]
     assert link.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
 
 
-def test_a_claim_that_is_changed_while_its_holder_looks_is_looked_at_again(backend: SharedBackend) -> None:
+def test_a_claim_that_is_changed_while_its_holder_looks_is_looked_at_again(
+    backend: SharedBackend,
+) -> None:
     """The holder's renewal waits for the row, and must then see that the claim is another's."""
     import psycopg
 
@@ -188,7 +205,9 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
     store.close()
 
 
-def test_one_caller_makes_the_schema_and_the_others_wait_and_look_again(backend: SharedBackend) -> None:
+def test_one_caller_makes_the_schema_and_the_others_wait_and_look_again(
+    backend: SharedBackend,
+) -> None:
     import psycopg
 
     with psycopg.connect(backend.url) as first:
@@ -206,7 +225,7 @@ def test_one_caller_makes_the_schema_and_the_others_wait_and_look_again(backend:
 
 
 def test_what_the_driver_logs_is_not_on_stderr() -> None:
-    """It warns of connections that are lost in the middle; what that means to the caller is in the answer."""
+    """It warns of lost connections. The response says what that means to the caller."""
     code = "import logging, sampletool.state.postgres; logging.getLogger('psycopg').warning('lost')"
 
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
@@ -214,7 +233,9 @@ def test_what_the_driver_logs_is_not_on_stderr() -> None:
     assert ran.stderr == b""
 
 
-def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backend: SharedBackend) -> None:
+def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(
+    backend: SharedBackend,
+) -> None:
     """Else the server would be busy with what nobody waits for any more."""
     import psycopg
 
@@ -223,10 +244,15 @@ def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(backe
 
     with pytest.raises(StoreUnavailable, match="in time"):
         slow.look(lambda db: db.rows("SELECT pg_sleep(600)"))
-    assert not slow.current_connection().closed, "a client that has to give up closes the connection"
+    assert not slow.current_connection().closed, (
+        "a client that has to give up closes the connection"
+    )
 
     with psycopg.connect(backend.url, autocommit=True) as watcher:
-        active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(600)'"
+        active = """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE state = 'active' AND query LIKE '%pg_sleep(600)'
+        """
         assert watcher.execute(active).fetchone() == (0,)
     slow.close()
 
@@ -239,14 +265,17 @@ def signal_when_it_waits(signals: Signals, url: str) -> None:
 def waiting_for_locks(url: str) -> int:
     import psycopg
 
-    asked = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND datname = %s"
+    asked = """
+        SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+        WHERE NOT granted AND datname = %s
+    """
     with psycopg.connect(url, autocommit=True) as watcher:
         found = watcher.execute(asked, (watcher.info.dbname,)).fetchone()
     return int(found[0]) if found else 0
 
 
 def test_a_delay_is_a_value_and_no_other_statement(backend: SharedBackend) -> None:
-    """A worker that lives for months chooses a new delay for each failure, and every statement is kept."""
+    """A worker chooses a new delay for each failure, and the driver keeps every statement."""
     store = backend.open()
 
     def fail_once(delay_ms: int) -> int:

@@ -1,4 +1,4 @@
-"""What protocol.py and store.py say, executed on every backend: counters, values, and what no verb takes."""
+"""The contract of protocol.py and store.py, on every backend: counters, values, refusals."""
 
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +28,9 @@ def test_an_addition_answers_the_value_it_made(store: Store) -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_counter_stays_within_what_json_carries_exactly(store: Store, sign: int) -> None:
-    assert outcome(lambda: store.counter_add("hits", sign * MAX_INTEGER).value) == sign * MAX_INTEGER
+    assert (
+        outcome(lambda: store.counter_add("hits", sign * MAX_INTEGER).value) == sign * MAX_INTEGER
+    )
 
     for amount in (1, MAX_INTEGER):
         with pytest.raises(CounterRange):

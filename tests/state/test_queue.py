@@ -1,4 +1,4 @@
-"""What a user of a queue needs beside claiming: cancel, show, results, failures, counts, newest first, retry all."""
+"""More verbs of a queue: cancel, show, results, failures, counts, newest first, retry all."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,11 @@ def test_a_cancelled_task_is_not_claimed_any_more(store: Store) -> None:
 
     assert claim_one(store).id == "b"
     assert store.task_claim("work", "ann", lease_ms=LONG).tasks == []
-    assert [task.status for task in store.task_list("work", None, 0, 9)] == ["cancelled", "claimed", "cancelled"]
+    assert [task.status for task in store.task_list("work", None, 0, 9)] == [
+        "cancelled",
+        "claimed",
+        "cancelled",
+    ]
     assert store.task_left("work") == 1
 
 
@@ -98,7 +102,11 @@ def test_a_task_shows_the_exit_codes_of_its_failures_and_the_last_output(store: 
         store.task_release("a", claimed.generation, failure=FailedRun(exit_code, tail))
 
     shown = store.task_show("a")
-    assert (shown.task.attempts, shown.exit_codes, shown.failure_tail) == (2, [1, -9], "last\0\ud800")
+    assert (shown.task.attempts, shown.exit_codes, shown.failure_tail) == (
+        2,
+        [1, -9],
+        "last\0\ud800",
+    )
 
 
 def test_a_task_keeps_the_last_twenty_exit_codes(store: Store) -> None:
@@ -135,7 +143,11 @@ def test_the_limit_of_a_task_wins_over_that_of_a_claim(store: Store) -> None:
 
     statuses = {task.id: task.status for task in store.task_list("work", None, 0, 9)}
     assert statuses == {"once": "failed", "always": "free", "default": "failed"}
-    assert [store.task_show(name).max_attempts for name in ("once", "always", "default")] == [1, 0, 1]
+    assert [store.task_show(name).max_attempts for name in ("once", "always", "default")] == [
+        1,
+        0,
+        1,
+    ]
 
 
 # Counts, and all failed tasks
@@ -185,7 +197,10 @@ def test_tasks_can_be_listed_newest_first(store: Store) -> None:
     rest = store.task_list("work", None, first[-1].position, 9, newest_first=True)
 
     assert [task.id for task in first + rest] == ["4", "3", "2", "1", "0"]
-    assert [task.id for task in store.task_list(None, "free", 0, 2, newest_first=True)] == ["other", "4"]
+    assert [task.id for task in store.task_list(None, "free", 0, 2, newest_first=True)] == [
+        "other",
+        "4",
+    ]
 
 
 @pytest.mark.parametrize("newest_first", [False, True])

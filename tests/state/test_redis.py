@@ -1,4 +1,4 @@
-"""sampletool/state/redis.lua: how long one call keeps the server from everybody else. redis.py: what is asked again."""
+"""Each call of redis.lua keeps the server busy for a short time only. redis.py repeats safely."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,9 @@ MOST_COMMANDS, MOST_OF_ADDING = 6_500, 8_500
 """About 15 and 30 ms of a busy machine."""
 
 
-def test_no_script_does_more_than_a_bounded_number_of_things(private_server: Callable[[str], Server]) -> None:
+def test_no_script_does_more_than_a_bounded_number_of_things(
+    private_server: Callable[[str], Server],
+) -> None:
     """However many tasks there are: the server does nothing else meanwhile."""
     import redis
 
@@ -32,8 +34,12 @@ def test_no_script_does_more_than_a_bounded_number_of_things(private_server: Cal
     calls: dict[str, Callable[[], Any]] = {
         "add": lambda: store.task_add("work", [NewTask("x") for _ in range(1000)]),
         "claim": lambda: store.task_claim("work", "ann", lease_ms=LONG, count=1000),
-        "claim of what has become due": lambda: store.task_claim("late", "ann", lease_ms=LONG, count=1000),
-        "claim of what expires at once": lambda: store.task_claim("work", "ann", lease_ms=0, count=1000),
+        "claim of what has become due": lambda: store.task_claim(
+            "late", "ann", lease_ms=LONG, count=1000
+        ),
+        "claim of what expires at once": lambda: store.task_claim(
+            "work", "ann", lease_ms=0, count=1000
+        ),
         "list": lambda: store.task_list(None, "failed", 0, 100),
         "left": lambda: store.task_left("work"),
         "clean": lambda: store.task_clean(0, ["done", "failed"]),
@@ -49,7 +55,9 @@ def test_no_script_does_more_than_a_bounded_number_of_things(private_server: Cal
 def commands_for_a_script(admin: Any, call: Callable[[], Any]) -> float:
     admin.config_resetstat()
     call()
-    counts: dict[str, int] = {name: facts["calls"] for name, facts in admin.info("commandstats").items()}
+    counts: dict[str, int] = {
+        name: facts["calls"] for name, facts in admin.info("commandstats").items()
+    }
     scripts = counts.pop("cmdstat_evalsha", 0)
     return sum(counts.values()) / max(1, scripts)
 
@@ -69,7 +77,9 @@ def test_a_server_that_is_still_loading_has_done_nothing_and_is_asked_again(
     assert store._send(Request("redis://h", "counter add hits", "unsafe"), lambda _: ask()) == 2
 
 
-def test_more_tasks_than_a_script_may_add_are_refused(make_backend: Callable[[str], SharedBackend]) -> None:
+def test_more_tasks_than_a_script_may_add_are_refused(
+    make_backend: Callable[[str], SharedBackend],
+) -> None:
     store: Store = make_backend("valkey").open()
 
     with pytest.raises(InvalidValues, match="at once"):

@@ -1,4 +1,4 @@
-"""tests/state/support/servers.py: servers start once, are shared, and nobody's death leaves one behind."""
+"""tests/state/support/servers.py: servers start once and are shared. A kill leaves none behind."""
 
 import json
 import os
@@ -28,7 +28,9 @@ sys.stdin.read()
 def start_user(kind: str, directory: Path) -> tuple[subprocess.Popen[bytes], int]:
     """Another test run, which uses the server until it is killed."""
     user = subprocess.Popen(
-        [sys.executable, "-c", _USER, kind, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", _USER, kind, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert user.stdout is not None
     return user, int(user.stdout.readline())

@@ -34,8 +34,9 @@ MOST_TURNS = 20
 def test_no_writer_starves(make_backend: Callable[[str], SharedBackend]) -> None:
     """Counted in turns, so that a slow machine changes nothing.
 
-    Sixteen writers wait while another one has the lock. Then that one writes without a pause, until each of them has
-    had its turn. With SQLite's own busy handler instead of the fair lock it has hundreds of turns first.
+    Sixteen writers wait while another one has the lock. Then that one writes without a pause, until
+    each of the others has had its turn. With SQLite's own busy handler instead of the fair lock, it
+    has hundreds of turns first.
     """
     backend = make_backend("sqlite")
     with one_processor():
@@ -76,7 +77,7 @@ def test_a_planted_file_is_refused(tmp_path: Path, planted: str) -> None:
 
 @pytest.mark.parametrize("verb", ["counter_add", "counter_get"])
 def test_a_file_with_two_names_is_refused(tmp_path: Path, verb: str) -> None:
-    """After a crash the journal would be looked for under one of them, and missed under the other."""
+    """After a crash, SQLite finds the journal under one name, and misses it under the other."""
     path = tmp_path / "state.db"
     store = open_store(f"sqlite://{path}", None, make_policy())
     store.counter_add("hits", 1)
@@ -91,7 +92,9 @@ def test_a_file_with_two_names_is_refused(tmp_path: Path, verb: str) -> None:
             store.health()
 
 
-def test_a_python_without_sqlite_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_sqlite_is_said_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "_sqlite3", None)
     for name in ("sqlite3", "sqlite3.dbapi2", "sampletool.state.sqlite"):
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -126,18 +129,36 @@ def test_a_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
         open_store(f"sqlite://{tmp_path}/state.db", None, make_policy()).counter_get("hits")
 
 
-def test_two_stores_of_one_process_lose_nothing_when_another_process_closes_the_file(tmp_path: Path) -> None:
+def run_outside(path: Path, statement: str) -> str:
+    """Run a statement in another process, which then closes the file. Return the rows as text."""
+    program = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+print(*db.execute(sys.argv[2]))
+db.close()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program, path, statement],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return ran.stdout
+
+
+def test_two_stores_of_one_process_lose_nothing_when_another_process_closes_the_file(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "state.db"
     first, second = (open_store(f"sqlite://{path}", None, make_policy()) for _ in range(2))
     first.counter_add("hits", 1)
     second.counter_add("hits", 1)
-    outsider = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('PRAGMA user_version'); db.close()"
-    subprocess.run([sys.executable, "-c", outsider, path], check=True)
+    run_outside(path, "PRAGMA user_version")
 
-    assert second.counter_add("hits", 1).value == 3
+    value = second.counter_add("hits", 1).value
 
-    seen = "import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).execute('SELECT value FROM tool_counters'))"
-    assert subprocess.run([sys.executable, "-c", seen, path], check=True, stdout=subprocess.PIPE).stdout == b"(3,)\n"
+    assert value == 3
+    assert run_outside(path, "SELECT value FROM tool_counters") == "(3,)\n"
     first.close()
     second.close()
 
@@ -148,7 +169,9 @@ def test_health_notices_an_index_that_misses_a_row(tmp_path: Path) -> None:
     store.state_set("key", "value", expires_ms=LONG)
     store.close()
     with sqlite3.connect(path) as vandal:
-        (root,) = vandal.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tool_state_expiring'").fetchone()
+        (root,) = vandal.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'tool_state_expiring'"
+        ).fetchone()
         (size,) = vandal.execute("PRAGMA page_size").fetchone()
     vandal.close()
     content = bytearray(path.read_bytes())
@@ -215,7 +238,9 @@ def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:
     today.close()
     before = path.read_bytes()
 
-    tomorrow = SqliteStore(path, make_policy(), schema_steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)"))
+    tomorrow = SqliteStore(
+        path, make_policy(), schema_steps=(*SQLITE_STEPS, "CREATE TABLE tool_more (name text)")
+    )
 
     assert tomorrow.counter_get("hits") == 1
     assert tomorrow.look(lambda db: db.rows("SELECT * FROM tool_more")) == []
@@ -286,7 +311,9 @@ def test_damage_that_cannot_even_be_named_in_utf_8_is_an_expected_failure(tmp_pa
     store = open_store(f"sqlite://{path}", None, make_policy())
     store.counter_add("hits", 1)
     store.close()
-    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE tool_tasks", b"CREATE TABL\xff tool\xfftasks"))
+    path.write_bytes(
+        path.read_bytes().replace(b"CREATE TABLE tool_tasks", b"CREATE TABL\xff tool\xfftasks")
+    )
 
     damaged = open_store(f"sqlite://{path}", None, make_policy())
 

@@ -1,4 +1,4 @@
-"""sampletool/state/store_url.py: a password is never shown, whatever is in the URL, and never taken from argv."""
+"""sampletool/state/store_url.py: no password is shown, or accepted on the command line."""
 
 import socket
 import struct
@@ -19,24 +19,44 @@ from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
 from tests.state.support.store_client import make_policy
 
-SCHEMES = ["postgresql", "postgres", "redis", "rediss", "valkey", "valkeys", "unix", "sqlite", "memory", "mysql"]
+SCHEMES = [
+    "postgresql",
+    "postgres",
+    "redis",
+    "rediss",
+    "valkey",
+    "valkeys",
+    "unix",
+    "sqlite",
+    "memory",
+    "mysql",
+]
 HIDDEN = "topsecret"
 special = st.text(st.sampled_from(list("@:/?#;&=%[]\\ '\"\n\tä€x0+,.")), max_size=8)
-around = special | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+around = special | st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8
+)
 passwords = st.tuples(around, around).map(HIDDEN.join)
 
 
-@given(scheme=st.sampled_from(SCHEMES), password=passwords, options=st.sampled_from(["", "?a=b", "?a=b@c", "#x"]))
+@given(
+    scheme=st.sampled_from(SCHEMES),
+    password=passwords,
+    options=st.sampled_from(["", "?a=b", "?a=b@c", "#x"]),
+)
 @example(scheme="postgresql", password=f"{HIDDEN}?x", options="")
 @example(scheme="redis", password=f"a@{HIDDEN}/b", options="?a=b@c")
-def test_a_password_is_not_shown_whatever_characters_it_has(scheme: str, password: str, options: str) -> None:
+def test_a_password_is_not_shown_whatever_characters_it_has(
+    scheme: str, password: str, options: str
+) -> None:
     shown = shown_url(f"{scheme}://user:{password}@host/db{options}")
 
     assert shown in (f"{scheme}://host/db", f"{scheme}://…")
 
 
 @given(
-    password=passwords, typed=st.sampled_from(["{}", "postgresql:/u:{}@h/d", "u:{}@h", "Post gres://u:{}@h", "{}://h"])
+    password=passwords,
+    typed=st.sampled_from(["{}", "postgresql:/u:{}@h/d", "u:{}@h", "Post gres://u:{}@h", "{}://h"]),
 )
 def test_what_is_no_url_is_not_shown_if_it_may_hold_a_password(password: str, typed: str) -> None:
     shown = shown_url(typed.format(f":{password}"))
@@ -44,7 +64,9 @@ def test_what_is_no_url_is_not_shown_if_it_may_hold_a_password(password: str, ty
     assert HIDDEN not in shown
 
 
-@pytest.mark.parametrize("url", ["postgresql://user:topsecret", "redis://h;password=topsecret", "redis://h#topsecret"])
+@pytest.mark.parametrize(
+    "url", ["postgresql://user:topsecret", "redis://h;password=topsecret", "redis://h#topsecret"]
+)
 def test_a_password_in_a_place_of_its_own_is_not_shown_either(url: str) -> None:
     assert HIDDEN not in shown_url(url)
 
@@ -52,7 +74,10 @@ def test_a_password_in_a_place_of_its_own_is_not_shown_either(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("postgresql://u:p@db.example:5432/app?sslmode=require", "postgresql://db.example:5432/app"),
+        (
+            "postgresql://u:p@db.example:5432/app?sslmode=require",
+            "postgresql://db.example:5432/app",
+        ),
         ("postgresql://one:5432,two:5432/app", "postgresql://one:5432,two:5432/app"),
         ("redis://[::1]:6379/0", "redis://[::1]:6379/0"),
         ("unix:///run/redis.sock?db=1", "unix:///run/redis.sock"),
@@ -76,7 +101,11 @@ def test_no_failure_of_a_store_shows_the_password(
 ) -> None:
     """Neither our own messages nor those that a driver wrote."""
     written = quote(password, safe="") if is_escaped else password
-    url = f"{scheme}://127.0.0.1:1/db?password={written}" if is_option else f"{scheme}://u:{written}@127.0.0.1:1/db"
+    url = (
+        f"{scheme}://127.0.0.1:1/db?password={written}"
+        if is_option
+        else f"{scheme}://u:{written}@127.0.0.1:1/db"
+    )
 
     said = failure_of(url)
 
@@ -85,14 +114,19 @@ def test_no_failure_of_a_store_shows_the_password(
 
 @pytest.mark.parametrize("scheme", ["postgresql", "redis"])
 @settings(
-    max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.explicit, Phase.generate],
 )
 @given(password=passwords)
 @example(password=HIDDEN)
 def test_a_server_that_says_the_password_back_does_not_show_it(
     scheme: str, password: str, parrot: Callable[[str], int]
 ) -> None:
-    said = failure_of(f"{scheme}://u:{quote(password, safe='')}@127.0.0.1:{parrot(scheme)}/0", make_policy())
+    said = failure_of(
+        f"{scheme}://u:{quote(password, safe='')}@127.0.0.1:{parrot(scheme)}/0", make_policy()
+    )
 
     assert HIDDEN not in said
     assert "cannot be reached" not in said
@@ -100,7 +134,10 @@ def test_a_server_that_says_the_password_back_does_not_show_it(
 
 @pytest.fixture
 def parrot() -> Iterator[Callable[[str], int]]:
-    """The port of a server that refuses, with what it was sent in the text of its error."""
+    """Yield a function that starts a server and returns its port.
+
+    The server refuses each request. Its error repeats the request.
+    """
     servers: list[Parrot] = []
 
     def get(scheme: str) -> int:
@@ -139,7 +176,9 @@ class Parrot:
 def _answer_redis(client: socket.socket) -> None:
     while received := client.recv(65536):
         quoted = "' '".join(received.decode().split("\r\n")).replace("\n", " ")
-        client.sendall(f"-ERR unknown command '{quoted}', with args beginning with: '{quoted}'\r\n".encode())
+        client.sendall(
+            f"-ERR unknown command '{quoted}', with args beginning with: '{quoted}'\r\n".encode()
+        )
 
 
 def _answer_postgres(client: socket.socket) -> None:
@@ -147,7 +186,9 @@ def _answer_postgres(client: socket.socket) -> None:
         client.sendall(b"N")
     client.sendall(b"R" + struct.pack("!ii", 8, 3))  # a password in clear text
     sent = client.recv(65536)[5:].rstrip(b"\0")
-    fields = b"SFATAL\0VFATAL\0C28P01\0M" + b'password authentication failed for "' + sent + b'"\0\0'
+    fields = (
+        b"SFATAL\0VFATAL\0C28P01\0M" + b'password authentication failed for "' + sent + b'"\0\0'
+    )
     client.sendall(b"E" + struct.pack("!i", len(fields) + 4) + fields)
 
 
@@ -170,7 +211,8 @@ def test_a_password_on_the_command_line_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["postgresql://u@host:5432/db?sslmode=require", "sqlite:///a:b@c/state.db", "redis://[::1]"]
+    "url",
+    ["postgresql://u@host:5432/db?sslmode=require", "sqlite:///a:b@c/state.db", "redis://[::1]"],
 )
 def test_what_holds_no_password_may_be_typed(url: str) -> None:
     refuse_password(url)

@@ -18,7 +18,10 @@ def test_tasks_are_claimed_in_the_order_of_adding(store: Store) -> None:
 
     claimed = store.task_claim("work", "ann", lease_ms=LONG, count=2).tasks
 
-    assert [(task.id, task.generation, task.body) for task in claimed] == [("a", 1, {"n": 1}), ("b", 1, {"n": 2})]
+    assert [(task.id, task.generation, task.body) for task in claimed] == [
+        ("a", 1, {"n": 1}),
+        ("b", 1, {"n": 2}),
+    ]
     assert claim_one(store).id == "0"
     assert store.task_claim("work", "ann", lease_ms=LONG).tasks == []
 
@@ -157,9 +160,16 @@ def test_a_task_shows_who_holds_it(store: Store) -> None:
 
     held, free = store.task_list("work", None, 0, 10)
 
-    assert (held.status, held.claimed_by, held.generation, held.attempts) == ("claimed", "ann", task.generation, 1)
+    assert (held.status, held.claimed_by, held.generation, held.attempts) == (
+        "claimed",
+        "ann",
+        task.generation,
+        1,
+    )
     assert held.lease_expires_at == task.lease_expires_at
-    claimed_at, ends_at = (datetime.fromisoformat(str(at)) for at in (held.claimed_at, held.lease_expires_at))
+    claimed_at, ends_at = (
+        datetime.fromisoformat(str(at)) for at in (held.claimed_at, held.lease_expires_at)
+    )
     assert ends_at - claimed_at == timedelta(milliseconds=LONG)
     assert (free.status, free.claimed_by, free.generation, free.body) == ("free", None, 0, "y")
     assert statuses(store, "work") == {"claimed": 1, "free": 1}
@@ -176,7 +186,15 @@ def test_tasks_are_listed_in_pages_by_queue_and_status(store: Store) -> None:
     rest = store.task_list("work", "free", page[-1].position, 2)
 
     assert [task.id for task in page + rest] == ["w2", "w3", "w4"]
-    assert [task.id for task in store.task_list(None, None, 0, 100)] == ["w0", "w1", "w2", "w3", "w4", "o0", "o1"]
+    assert [task.id for task in store.task_list(None, None, 0, 100)] == [
+        "w0",
+        "w1",
+        "w2",
+        "w3",
+        "w4",
+        "o0",
+        "o1",
+    ]
     assert statuses(store) == {"free": 5, "done": 2}
 
 
@@ -199,7 +217,9 @@ def test_a_task_that_is_added_with_a_delay_waits(store: Store) -> None:
     claimed: list[str] = []
     deadline = time.monotonic() + 30
     while len(claimed) < 2 and time.monotonic() < deadline:
-        claimed += [task.id for task in store.task_claim("work", "ann", lease_ms=LONG, count=9).tasks]
+        claimed += [
+            task.id for task in store.task_claim("work", "ann", lease_ms=LONG, count=9).tasks
+        ]
     assert sorted(claimed) == ["now", "soon"]
     later, *_ = store.task_list("work", "free", 0, 9)
     assert (later.free_at is not None, later.lease_expires_at) == (True, None)

@@ -62,7 +62,9 @@ def test_a_self_signed_certificate_fails_at_once_with_its_reason(
     with (
         TcpPort(server_of(kind), certificate) as port,
         opened(url_of(kind, port, other.path)) as store,
-        pytest.raises(StoreMisconfigured, match="certificate of the server is not trusted") as wrong,
+        pytest.raises(
+            StoreMisconfigured, match="certificate of the server is not trusted"
+        ) as wrong,
     ):
         store.counter_get("hits")
 

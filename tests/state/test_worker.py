@@ -1,4 +1,4 @@
-"""sampletool/state/worker.py: how long a lease lasts, as the worker sees it, and what an outage does to it."""
+"""sampletool/state/worker.py: leases as the worker sees them, outages, and lost replies."""
 
 import signal
 import sqlite3
@@ -33,117 +33,151 @@ from sampletool.state.errors import (
     TasksFailed,
     TasksFailedElsewhere,
 )
-from sampletool.state.protocol import NewTask
+from sampletool.state.protocol import NewTask, TaskState
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker, WorkOptions
 from tests.state.conftest import ThroughProxy
-from tests.state.support.claims import claim_one
+from tests.state.support.claims import LONG, claim_one
 from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.waiting import is_alive, wait_until
 
 REPLY_SECONDS = 0.2
-LONG = 3_600_000
-STUBBORN = 'trap "" TERM; echo > "$TOOL_TASK_ID.ready"; until [ -e "$TOOL_TASK_ID.go" ]; do sleep 0.05; done'
-"""A command that cannot be asked to end, says so, and ends with success when it may."""
+
+HALF_OF_A_LEASE_SECONDS = 30.0
+"""After this time, the worker renews the lease of 60 s that it has by default in these tests."""
+
+STUBBORN = (
+    'trap "" TERM; echo > "$TOOL_TASK_ID.ready"; '
+    'until [ -e "$TOOL_TASK_ID.go" ]; do sleep 0.05; done'
+)
+"""A command that ignores SIGTERM. It creates `ID.ready`, and succeeds when `ID.go` exists."""
 
 
-class SlowToReply:
+# Stores that behave differently
+
+
+class WrappedStore:
+    """A store that passes each verb on. A subclass changes what happens."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        return partial(self.call, verb)
+
+    def call(self, verb: str, *args: Any, **options: Any) -> Any:
+        return getattr(self._store, verb)(*args, **options)
+
+
+class SlowToReply(WrappedStore):
     """A store that does everything at once, and whose replies take a while."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __getattr__(self, verb: str) -> Any:
-        def ask(*args: Any, **options: Any) -> Any:
-            answer = getattr(self._store, verb)(*args, **options)
-            time.sleep(REPLY_SECONDS)
-            return answer
-
-        return ask
+    def call(self, verb: str, *args: Any, **options: Any) -> Any:
+        reply = super().call(verb, *args, **options)
+        time.sleep(REPLY_SECONDS)
+        return reply
 
 
-class Lasting:
-    """A store whose leases last for an hour, whatever is asked for: they do not end because the machine is slow."""
+class WithLongLeases(WrappedStore):
+    """A store whose leases last for an hour. So none expires because the machine is slow."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __getattr__(self, verb: str) -> Any:
-        def ask(*args: Any, **options: Any) -> Any:
-            if "lease_ms" in options:
-                options["lease_ms"] = LONG
-            return getattr(self._store, verb)(*args, **options)
-
-        return ask
+    def call(self, verb: str, *args: Any, **options: Any) -> Any:
+        if "lease_ms" in options:
+            options["lease_ms"] = LONG
+        return super().call(verb, *args, **options)
 
 
-class Away:
-    """A store that does not answer: each question takes its time to fail."""
+class Unreachable(WrappedStore):
+    """A store that never replies: each request takes its time to fail."""
 
-    def __init__(self, clock: SimpleNamespace, seconds: float) -> None:
-        self._clock, self._seconds = clock, seconds
+    def __init__(self, store: Store, clock: SimpleNamespace, seconds: float) -> None:
+        super().__init__(store)
+        self._clock = clock
+        self._seconds = seconds
 
-    def __getattr__(self, verb: str) -> Any:
-        def ask(*_args: Any, **_options: Any) -> Any:
-            self._clock.now += self._seconds
-            raise StoreUnavailable("The store is away.", "Wait.")
-
-        return ask
-
-
-class Followed:
-    """A store, and what happens right after it has answered one verb."""
-
-    def __init__(self, store: Store, verb: str, deed: Callable[[], object]) -> None:
-        self._store, self._verb, self._deed = store, verb, deed
-
-    def __getattr__(self, verb: str) -> Any:
-        def ask(*args: Any, **options: Any) -> Any:
-            answer = getattr(self._store, verb)(*args, **options)
-            if verb == self._verb:
-                self._deed()
-            return answer
-
-        return ask
+    def call(self, verb: str, *args: Any, **options: Any) -> Any:
+        self._clock.now += self._seconds
+        raise StoreUnavailable(store="s", reason="it is unreachable")
 
 
-class Replaced:
+class Followed(WrappedStore):
+    """A store, and something that happens right after each reply to one verb."""
+
+    def __init__(self, store: Store, verb: str, action: Callable[[], object]) -> None:
+        super().__init__(store)
+        self._verb = verb
+        self._action = action
+
+    def call(self, verb: str, *args: Any, **options: Any) -> Any:
+        reply = super().call(verb, *args, **options)
+        if verb == self._verb:
+            self._action()
+        return reply
+
+
+class Replaced(WrappedStore):
     """A store with another function for one verb."""
 
     def __init__(self, store: Store, verb: str, function: Callable[..., Any]) -> None:
-        self._store = store
+        super().__init__(store)
         self._verb = verb
         self._function = function
 
-    def __getattr__(self, verb: str) -> Any:
+    def call(self, verb: str, *args: Any, **options: Any) -> Any:
         if verb == self._verb:
-            return self._function
-        return getattr(self._store, verb)
+            return self._function(*args, **options)
+        return super().call(verb, *args, **options)
 
 
-def once(deed: Callable[[], object]) -> Callable[[], None]:
-    """Return a function that does this when it is called for the first time."""
-    deeds = [deed]
+class LosesReplies(WrappedStore):
+    """A store that obeys, but loses its first replies to a verb."""
 
-    def do() -> None:
-        while deeds:
-            deeds.pop()()
+    def __init__(self, store: Store, verb: str, count: int) -> None:
+        super().__init__(store)
+        self._verb = verb
+        self._count = count
 
-    return do
+    def call(self, verb: str, *args: Any, **options: Any) -> Any:
+        reply = super().call(verb, *args, **options)
+        if verb == self._verb and self._count > 0:
+            self._count -= 1
+            raise OutcomeUnknown(store="s", reason="the reply was lost", repetition="unsafe")
+        return reply
+
+
+class InterruptedInFlight(WrappedStore):
+    """A store that obeys one verb. A signal ends the wait for the reply, which never arrives."""
+
+    def __init__(self, store: Store, verb: str) -> None:
+        super().__init__(store)
+        self._verb = verb
+
+    def call(self, verb: str, *args: Any, **options: Any) -> Any:
+        reply = super().call(verb, *args, **options)
+        if verb == self._verb:
+            raise Interrupted(signal.SIGINT, uncertain_change="task claim work in s")
+        return reply
+
+
+# A worker whose clock the tests can move
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """What the worker and its children go by: only what sleeps makes it go on, and a test, but no slow machine."""
+    """Return the clock of the worker and of its commands. A slow machine does not move it.
+
+    Only a test moves it, or a sleep of the code that is tested.
+    """
     fake = SimpleNamespace(now=1000.0)
 
     def sleep(seconds: float) -> None:
         time.sleep(seconds)
         fake.now += seconds
 
-    fake.monotonic, fake.sleep = lambda: fake.now, sleep
+    fake.monotonic = lambda: fake.now
+    fake.sleep = sleep
     monkeypatch.setattr(worker_module, "boot_seconds", fake.monotonic)
     monkeypatch.setattr(children_module, "time", fake)
     return fake
@@ -151,10 +185,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 @pytest.fixture
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    """Yield a worker that can run one command at a time, and a queue with the task `a`."""
     monkeypatch.chdir(tmp_path)
     context = Context(Signals())
     context.set_command_line(CommandLine(options=GlobalOptions(lock_timeout="100ms")))
-    url = f"sqlite://{tmp_path}/state.db"
     with context.exit_stack:
         options = WorkOptions(
             queue="work",
@@ -162,87 +196,257 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
             jobs=1,
             lease_ms=60_000,
             max_attempts=0,
-            store_url=url,
+            store_url=f"sqlite://{tmp_path}/state.db",
         )
         worker = Worker(context, options)
         worker.store.task_add("work", [NewTask("x", "a")])
         yield worker
 
 
-def change(worker: Worker, **options: Any) -> None:
+def change_options(worker: Worker, **options: Any) -> None:
     worker.options = replace(worker.options, **options)
 
 
-def ready(directory: Path, count: int) -> None:
-    wait_until(lambda: len([*directory.glob("*.ready")]) == count)
+def use(worker: Worker, store: WrappedStore) -> None:
+    """Let the worker use this store from now on."""
+    worker.store = cast(Store, store)
 
 
-def test_a_lease_is_counted_from_when_it_was_asked_for(worker: Worker) -> None:
-    """The store counts from before its answer: who counts from the answer works on when the task is another's."""
-    worker.store = cast(Store, SlowToReply(worker.store))
+def turn_until(worker: Worker, is_reached: Callable[[], bool]) -> None:
+    while not is_reached():
+        worker.turn()
+        worker.wait()
+
+
+def turn_until_all_is_reported(worker: Worker) -> None:
+    turn_until(worker, lambda: not worker.running and not worker.ended)
+
+
+def wait_until_ready(directory: Path, count: int) -> None:
+    """Wait until this many stubborn commands ignore SIGTERM."""
+    wait_until(lambda: len(list(directory.glob("*.ready"))) == count)
+
+
+def once(action: Callable[[], object]) -> Callable[[], None]:
+    """Return a function that does this only when it is called for the first time."""
+    actions = [action]
+
+    def act() -> None:
+        while actions:
+            actions.pop()()
+
+    return act
+
+
+def tasks_of(store: Store) -> list[TaskState]:
+    return store.task_list("work", None, 0, 9)
+
+
+def statuses_and_attempts(store: Store) -> list[tuple[str, int]]:
+    return [(task.status, task.attempts) for task in tasks_of(store)]
+
+
+# Leases
+
+
+def test_a_lease_is_counted_from_the_request_and_not_from_the_reply(worker: Worker) -> None:
+    """The store counts from before its reply.
+
+    A worker that counts from the reply runs a command when its task belongs to another worker.
+    """
+    use(worker, SlowToReply(worker.store))
+
     with worker.children:
+        # The first turn claims the task, and the second one renews its lease.
         for _ in range(2):
             worker.turn()
-            (task,) = worker.store.task_list("work", None, 0, 9)
-            (one,) = worker.running.values()
-            left = datetime.fromisoformat(str(task.lease_expires_at)).timestamp() - time.time()
-            assert one.lease_ends_at - boot_seconds() <= left + REPLY_SECONDS / 4
-            one.lease_ends_at -= 30  # in the second turn it is renewed
+
+            (task,) = tasks_of(worker.store)
+            (command,) = worker.running.values()
+            expires_at = datetime.fromisoformat(str(task.lease_expires_at)).timestamp()
+            seconds_in_store = expires_at - time.time()
+            seconds_in_worker = command.lease_ends_at - boot_seconds()
+            assert seconds_in_worker <= seconds_in_store + REPLY_SECONDS / 4
+
+            command.lease_ends_at -= HALF_OF_A_LEASE_SECONDS
 
 
-def test_a_renewal_that_meets_an_outage_is_tried_again(worker: Worker, clock: SimpleNamespace, tmp_path: Path) -> None:
-    with worker.children, closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
+def test_a_renewal_that_meets_an_outage_is_tried_again(
+    worker: Worker,
+    clock: SimpleNamespace,
+    tmp_path: Path,
+) -> None:
+    database = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
+    with worker.children, closing(database) as outsider:
         worker.turn()
-        (one,) = worker.running.values()
-        before = one.lease_ends_at
-        clock.now += 30
+        (command,) = worker.running.values()
+        first_end = command.lease_ends_at
+        clock.now += HALF_OF_A_LEASE_SECONDS
+
         outsider.execute("BEGIN EXCLUSIVE")
         worker.turn()
         outsider.execute("ROLLBACK")
-        assert ([*worker.running.values()], one.lease_ends_at) == ([one], before)
+
+        assert list(worker.running.values()) == [command]
+        assert command.lease_ends_at == first_end
 
         worker.turn()
-        assert one.lease_ends_at > before
+
+        assert command.lease_ends_at > first_end
+
+
+def test_a_command_does_not_outlive_its_lease_while_the_machine_is_suspended(
+    worker: Worker,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """CLOCK_MONOTONIC stands still meanwhile. The clock since the boot does not."""
+    with worker.children:
+        worker.turn()
+        monkeypatch.setattr(worker_module, "boot_seconds", lambda: boot_seconds() + 120)
+        use(worker, Unreachable(worker.store, SimpleNamespace(now=0.0), 0.0))
+
+        worker._end_commands_in_time()
+
+        assert worker.running == {}
+    assert worker.lost == 1
+
+
+def test_a_task_that_is_claimed_too_late_to_be_started_is_given_back(
+    worker: Worker,
+    clock: SimpleNamespace,
+) -> None:
+    """Its reply was missing for so long that the lease is nearly over."""
+    change_options(worker, argv=["/bin/true"], max_attempts=1)
+    store = worker.store
+
+    def wait_long() -> None:
+        clock.now += 55
+
+    use(worker, Followed(store, "task_claim", once(wait_long)))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.given_back, report.lost) == (1, 1, 0)
+    assert store.task_show("a").task.attempts == 1
+
+
+def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other_lease(
+    worker: Worker,
+    clock: SimpleNamespace,
+    tmp_path: Path,
+) -> None:
+    """One lease is lost, and its command ignores SIGTERM. The other lease is renewed meanwhile."""
+    change_options(worker, jobs=2, lease_ms=4000, argv=["/bin/sh", "-c", STUBBORN])
+    worker.store.task_add("work", [NewTask("x", "steady")])
+    use(worker, WithLongLeases(worker.store))
+    with worker.children:
+        worker.turn()
+        wait_until_ready(tmp_path, 2)
+        lost, steady = worker.running.values()
+        worker.store.task_release(*lost.claim, delay_ms=LONG)
+        ends_at = clock.now + 3 * worker.options.lease_ms / 1000
+
+        while clock.now < ends_at and steady in worker.running.values():
+            worker.turn()
+            clock.now += 0.2
+
+        assert list(worker.running.values()) == [steady]
+
+        (tmp_path / "steady.go").touch()
+        turn_until_all_is_reported(worker)
+
+    assert (worker.finished, worker.lost) == (1, 1)
+    assert [task.attempts for task in tasks_of(worker.store)] == [1, 1]
+
+
+def test_a_cancelled_task_ends_its_command_at_the_next_renewal(
+    worker: Worker,
+    clock: SimpleNamespace,
+) -> None:
+    with worker.children:
+        worker.turn()
+        worker.store.task_cancel("a")
+        clock.now += HALF_OF_A_LEASE_SECONDS
+
+        worker.turn()
+
+        assert worker.running == {}
+    assert worker.lost == 1
+    assert [task.status for task in tasks_of(worker.store)] == ["cancelled"]
+
+
+def test_a_task_that_is_removed_while_it_runs_ends_no_other_command(
+    worker: Worker,
+    clock: SimpleNamespace,
+) -> None:
+    change_options(worker, jobs=2, max_attempts=1)
+    worker.store.task_add("work", [NewTask("y", "b")])
+    with worker.children:
+        worker.turn()
+        worker.store.task_release("a", 1)
+        removed, _cursor = worker.store.task_clean(0, ["failed"])
+        clock.now += HALF_OF_A_LEASE_SECONDS
+
+        worker.turn()
+
+        assert removed == 1
+        assert [command.task.id for command in worker.running.values()] == ["b"]
+        assert worker.lost == 1
+
+
+# Outages
 
 
 @pytest.mark.parametrize(("kind", "how"), [("postgres", "killed"), ("valkey", "paused")])
 def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwhile(
-    worker: Worker, tmp_path: Path, breakable: Callable[[str], tuple[Server, str]], kind: str, how: str
+    worker: Worker,
+    tmp_path: Path,
+    breakable: Callable[[str], tuple[Server, str]],
+    kind: str,
+    how: str,
 ) -> None:
-    """While it waits for tasks, and while one of its commands ends and another goes on."""
+    """The first outage comes while it waits for tasks, the second one while commands run."""
     server, url = breakable(kind)
     outage = getattr(server, how)
-    worker.store = store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
-    change(worker, jobs=2, argv=["/bin/sh", "-c", STUBBORN])
+    impatient = make_policy(patience=0.1, min_server_seconds=0.1)
+    worker.store = store = open_store(url, None, impatient)
+    change_options(worker, jobs=2, argv=["/bin/sh", "-c", STUBBORN])
     outside = open_store(url, None, make_policy())
     with worker.children:
         worker.turn()
+
         with outage():
             worker.turn()
+
         assert worker.unreachable_since < inf
+
         outside.task_add("work", [NewTask("x", "quick"), NewTask("x", "slow")])
         turn_until(worker, lambda: len(worker.running) == 2)
-        ready(tmp_path, 2)
-        _, slow = worker.running.values()
+        wait_until_ready(tmp_path, 2)
+        _quick, slow = worker.running.values()
 
         with outage():
             (tmp_path / "quick.go").touch()
             turn_until(worker, lambda: bool(worker.ended) and worker.unreachable_since < inf)
-            assert [*worker.running.values()] == [slow]
+
+            assert list(worker.running.values()) == [slow]
+
         (tmp_path / "slow.go").touch()
         turn_until_all_is_reported(worker)
 
     assert (worker.finished, worker.lost, worker.given_back) == (2, 0, 0)
-    assert [(task.status, task.attempts) for task in outside.task_list("work", None, 0, 9)] == [("done", 1)] * 2
+    assert statuses_and_attempts(outside) == [("done", 1), ("done", 1)]
     assert worker.unreachable_since == inf
     outside.close()
     store.close()
 
 
 def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_there_are(
-    worker: Worker, clock: SimpleNamespace, tmp_path: Path
+    worker: Worker,
+    clock: SimpleNamespace,
+    tmp_path: Path,
 ) -> None:
-    """Each question takes its time to fail, and the commands ignore SIGTERM."""
+    """Each request takes its time to fail, and the commands ignore SIGTERM."""
     killed_at: list[float] = []
     send_signal = worker.children.send_signal
 
@@ -252,93 +456,135 @@ def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_ther
         send_signal(name, number)
 
     worker.children.send_signal = note  # type: ignore[method-assign]
-    change(worker, jobs=8, lease_ms=4000, argv=["/bin/sh", "-c", STUBBORN])
+    change_options(worker, jobs=8, lease_ms=4000, argv=["/bin/sh", "-c", STUBBORN])
     worker.store.task_add("work", [NewTask("x", f"{number}") for number in range(7)])
     with worker.children:
         worker.turn()
-        lease_ends_at = min(one.lease_ends_at for one in worker.running.values())
-        ready(tmp_path, 8)
-        worker.store = cast(Store, Away(clock, seconds=0.5))
+        first_end = min(command.lease_ends_at for command in worker.running.values())
+        wait_until_ready(tmp_path, 8)
+        use(worker, Unreachable(worker.store, clock, seconds=0.5))
 
-        while worker.running and clock.now < lease_ends_at + 10:
+        while worker.running and clock.now < first_end + 10:
             outcome(worker.turn)
             clock.now += 0.1
 
         assert worker.lost == 8
         assert len(killed_at) == 8
-        assert max(killed_at) < lease_ends_at
+        assert max(killed_at) < first_end
 
 
-def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other(
-    worker: Worker, clock: SimpleNamespace, tmp_path: Path
+def test_a_success_is_kept_although_the_worker_was_stopped_past_its_lease(
+    worker: Worker,
+    clock: SimpleNamespace,
+    tmp_path: Path,
 ) -> None:
-    """One lease is lost, and its command ignores SIGTERM: the other one is renewed for longer than it lasts."""
-    change(worker, jobs=2, lease_ms=4000, argv=["/bin/sh", "-c", STUBBORN])
-    worker.store.task_add("work", [NewTask("x", "steady")])
-    worker.store = cast(Store, Lasting(worker.store))
-    with worker.children:
-        worker.turn()
-        ready(tmp_path, 2)
-        lost, steady = worker.running.values()
-        worker.store.task_release(*lost.claim, delay_ms=LONG)
-        ends_at = clock.now + 3 * worker.options.lease_ms / 1000
+    """Nobody else has claimed the tasks, so the store accepts the reports.
 
-        while clock.now < ends_at and steady in worker.running.values():
-            worker.turn()
-            clock.now += 0.2
-
-        assert [*worker.running.values()] == [steady]
-        (tmp_path / "steady.go").touch()
-        turn_until_all_is_reported(worker)
-    assert (worker.finished, worker.lost) == (1, 1)
-    assert [task.attempts for task in worker.store.task_list("work", None, 0, 9)] == [1, 1]
-
-
-def test_what_succeeded_while_the_worker_was_stopped_past_its_lease_is_kept(
-    worker: Worker, clock: SimpleNamespace, tmp_path: Path
-) -> None:
-    """Nobody else has claimed it, so the store still takes it; nor does the worker claim what it has yet to report."""
-    change(worker, jobs=2, argv=["/bin/sh", "-c", STUBBORN])
+    Until then, the worker claims nothing: it could get the same tasks again.
+    """
+    change_options(worker, jobs=2, argv=["/bin/sh", "-c", STUBBORN])
     worker.store.task_add("work", [NewTask("y", "b")])
     with worker.children:
         worker.turn()
-        for task in ("a", "b"):
-            (tmp_path / f"{task}.go").touch()
-        wait_until(lambda: not any(is_alive(child.process.pid) for child in worker.children._running.values()))
-        for one in worker.running.values():
-            worker.store.task_renew(*one.claim, lease_ms=0)
+        (tmp_path / "a.go").touch()
+        (tmp_path / "b.go").touch()
+        pids = [child.process.pid for child in worker.children._running.values()]
+        wait_until(lambda: not any(is_alive(pid) for pid in pids))
+        for command in worker.running.values():
+            worker.store.task_renew(*command.claim, lease_ms=0)
         clock.now += 2 * worker.options.lease_ms / 1000
 
         turn_until_all_is_reported(worker)
+
     assert (worker.finished, worker.lost) == (2, 0)
-    assert [task.attempts for task in worker.store.task_list("work", None, 0, 9)] == [1, 1]
+    assert [task.attempts for task in tasks_of(worker.store)] == [1, 1]
 
 
-def test_what_a_signal_keeps_from_being_started_is_given_back(worker: Worker) -> None:
-    """It comes between the claim and the first command. Naive: nobody gets these tasks before their leases end."""
-    change(worker, jobs=2)
-    worker.store.task_add("work", [NewTask("y", "b")])
-    stop = partial(worker.context.signals.receive, signal.SIGTERM)
-    worker.store = cast(Store, Followed(worker.store, "task_claim", stop))
-
-    with pytest.raises(ToolError) as interrupted:
-        work(worker, until_empty=False)
-
-    assert interrupted.value.code == "INTERRUPTED"
-    assert interrupted.value.data.given_back == 2
-    assert [task.status for task in worker.store.task_list("work", None, 0, 9)] == ["free", "free"]
-
-
-def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, clock: SimpleNamespace) -> None:
-    """Nobody else gets it any more, so a success would call it done."""
+def test_a_store_that_is_unreachable_at_the_start_is_waited_for(
+    worker: Worker,
+    clock: SimpleNamespace,
+) -> None:
     store = worker.store
-    change(worker, max_attempts=1)
+    change_options(worker, argv=["/bin/true"])
+    failures = [StoreUnavailable(store="s", reason="it is unreachable")]
+
+    def count_later(*args: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return store.task_stats(*args)
+
+    use(worker, Replaced(store, "task_stats", count_later))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.failed) == (1, 0)
+
+
+def test_finished_tasks_are_reported_although_the_store_becomes_unreachable_at_the_end(
+    worker: Worker,
+    clock: SimpleNamespace,
+) -> None:
+    change_options(worker, argv=["/bin/true"])
+    store = worker.store
+    unreachable = Unreachable(store, clock, seconds=1)
+    use(worker, Followed(store, "task_left", partial(use, worker, unreachable)))
+
+    report = work(worker, until_empty=True)
+
+    assert (report.finished, report.left) == (1, 0)
+
+
+def test_a_worker_that_cannot_count_failures_warns(worker: Worker, clock: SimpleNamespace) -> None:
+    change_options(worker, argv=["/bin/true"])
+    store = worker.store
+    unreachable = Unreachable(store, clock, seconds=1)
+    use(worker, Followed(store, "task_left", partial(use, worker, unreachable)))
+
+    report = work(worker, until_empty=True)
+
+    assert report.failed is None
+    assert [warning["code"] for warning in worker.context.warnings] == ["NOT_COUNTED"]
+
+
+def test_a_worker_exits_in_time_however_many_claims_an_unreachable_store_does_not_take_back(
+    worker: Worker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connect, "_CLEANUP_SECONDS", 0.5)
+    change_options(worker, jobs=16)
+    worker.store.task_add("work", [NewTask("x") for _ in range(15)])
+    with closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
+        with worker.children:
+            worker.turn()
+        assert len(worker.running) == 16
+        outsider.execute("BEGIN EXCLUSIVE")
+        started_at = time.monotonic()
+
+        worker.give_all_back()
+
+        assert time.monotonic() - started_at < 15
+        outsider.execute("ROLLBACK")
+    assert worker.given_back == 0
+
+
+# Failures
+
+
+def test_a_task_that_is_lost_in_its_last_attempt_has_failed(
+    worker: Worker,
+    clock: SimpleNamespace,
+) -> None:
+    """Nobody else gets it any more. A success would say that it is done."""
+    store = worker.store
+    change_options(worker, max_attempts=1)
 
     def lose() -> None:
         store.task_release("a", 1)
-        clock.now += 30  # so that it is renewed
+        # Now the worker renews the lease, and learns that it is lost.
+        clock.now += HALF_OF_A_LEASE_SECONDS
 
-    worker.store = cast(Store, Followed(store, "task_claim", lose))
+    use(worker, Followed(store, "task_claim", lose))
 
     with pytest.raises(TasksFailed) as failed:
         work(worker, until_empty=True)
@@ -347,16 +593,20 @@ def test_a_task_that_is_lost_in_its_last_attempt_has_failed(worker: Worker, cloc
     assert (failed.value.data.lost, failed.value.data.finished) == (1, 0)
 
 
-def test_a_success_that_comes_after_another_worker_has_the_task_counts_as_lost(worker: Worker, tmp_path: Path) -> None:
+def test_a_success_that_comes_after_another_worker_has_the_task_counts_as_lost(
+    worker: Worker,
+    tmp_path: Path,
+) -> None:
     store = worker.store
-    change(worker, argv=["/bin/sh", "-c", STUBBORN])
+    change_options(worker, argv=["/bin/sh", "-c", STUBBORN])
     with worker.children:
         worker.turn()
         (command,) = worker.running.values()
         store.task_release(*command.claim)
         elsewhere = claim_one(store, "elsewhere")
+
         (tmp_path / "a.go").touch()
-        turn_until(worker, lambda: not worker.running and not worker.ended)
+        turn_until_all_is_reported(worker)
 
     assert (worker.finished, worker.lost) == (0, 1)
     assert store.task_finish("a", elsewhere.generation) == "updated"
@@ -367,20 +617,20 @@ def test_a_task_that_fails_elsewhere_meanwhile_is_counted(worker: Worker) -> Non
     store = worker.store
     store.task_add("work", [NewTask("y", "b"), NewTask("z", "old")])
     claims = [claim_one(store, "elsewhere", max_attempts=1) for _ in range(3)]
+    # This task has failed before the worker starts.
     store.task_release("old", 1)
-    change(worker, argv=["/bin/true"])
+    change_options(worker, argv=["/bin/true"])
     store.task_add("work", [NewTask("x", "mine")])
 
     def fail_elsewhere() -> None:
         for claim in claims[:2]:
             store.task_release(claim.id, claim.generation)
 
-    worker.store = cast(Store, Followed(store, "task_stats", once(fail_elsewhere)))
+    use(worker, Followed(store, "task_stats", once(fail_elsewhere)))
 
     with pytest.raises(TasksFailedElsewhere) as failed:
         work(worker, until_empty=True)
 
-    # The task that had failed before is not counted.
     assert failed.value.context == {"count": 2, "elsewhere": 2, "failed": []}
     assert (failed.value.data.finished, failed.value.data.failed) == (1, 2)
 
@@ -390,7 +640,7 @@ def test_the_limit_of_a_task_decides_whether_it_has_failed(worker: Worker) -> No
     store = worker.store
     store.task_release("a", claim_one(store, max_attempts=1).generation)
     store.task_add("work", [NewTask("x", "once")], max_attempts=1)
-    change(worker, argv=["/bin/false"], max_attempts=5)
+    change_options(worker, argv=["/bin/false"], max_attempts=5)
 
     with pytest.raises(TasksFailed) as failed:
         work(worker, until_empty=True)
@@ -405,112 +655,22 @@ def test_a_task_that_another_worker_finishes_after_our_last_attempt_has_not_fail
     store = worker.store
     store.task_add("work", [NewTask("x", "twice")], max_attempts=2)
     store.task_finish("a", claim_one(store).generation)
-    change(worker, argv=["/bin/false"], max_attempts=1)
+    change_options(worker, argv=["/bin/false"], max_attempts=1)
 
-    def finish_elsewhere() -> None:
-        store.task_finish("twice", claim_one(store, "elsewhere").generation)
-
-    def free_at_once(*args: Any, **options: Any) -> Any:
+    def release_and_finish_elsewhere(*args: Any, **options: Any) -> Any:
         options["delay_ms"] = 0
         reply = store.task_release(*args, **options)
-        finish_elsewhere()
+        store.task_finish("twice", claim_one(store, "elsewhere").generation)
         return reply
 
-    worker.store = cast(Store, Replaced(store, "task_release", free_at_once))
+    use(worker, Replaced(store, "task_release", release_and_finish_elsewhere))
 
     report = work(worker, until_empty=True)
 
     assert (report.finished, report.given_back, report.failed) == (0, 1, 0)
 
 
-def test_a_worker_that_cannot_count_failures_says_so(worker: Worker, clock: SimpleNamespace) -> None:
-    change(worker, argv=["/bin/true"])
-    gone = partial(setattr, worker, "store", Away(clock, seconds=1))
-    worker.store = cast(Store, Followed(worker.store, "task_left", gone))
-
-    report = work(worker, until_empty=True)
-
-    assert report.failed is None
-    assert [warning["code"] for warning in worker.context.warnings] == ["NOT_COUNTED"]
-
-
-def test_a_store_that_is_away_at_the_start_is_waited_for(worker: Worker, clock: SimpleNamespace) -> None:
-    store = worker.store
-    change(worker, argv=["/bin/true"])
-    replies = iter([StoreUnavailable(store="s", reason="away")])
-
-    def count_later(*args: Any) -> Any:
-        for error in replies:
-            raise error
-        return store.task_stats(*args)
-
-    worker.store = cast(Store, Replaced(store, "task_stats", count_later))
-
-    report = work(worker, until_empty=True)
-
-    assert (report.finished, report.failed) == (1, 0)
-
-
-def test_a_task_that_is_removed_meanwhile_ends_no_other(worker: Worker, clock: SimpleNamespace) -> None:
-    change(worker, jobs=2, max_attempts=1)
-    worker.store.task_add("work", [NewTask("y", "b")])
-    with worker.children:
-        worker.turn()
-        worker.store.task_release("a", 1)
-        assert worker.store.task_clean(0, ["failed"])[0] == 1
-        clock.now += 30
-
-        worker.turn()
-
-        assert [one.task.id for one in worker.running.values()] == ["b"]
-        assert worker.lost == 1
-
-
-def test_what_was_done_is_told_also_if_the_store_goes_away_at_the_end(worker: Worker, clock: SimpleNamespace) -> None:
-    change(worker, argv=["/bin/true"])
-    gone = partial(setattr, worker, "store", Away(clock, seconds=1))
-    worker.store = cast(Store, Followed(worker.store, "task_left", gone))
-
-    worked = work(worker, until_empty=True)
-
-    assert (worked.finished, worked.left) == (1, 0)
-
-
-def test_the_way_out_ends_however_many_claims_a_store_that_is_away_does_not_take_back(
-    worker: Worker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connect, "_CLEANUP_SECONDS", 0.5)
-    change(worker, jobs=16)
-    worker.store.task_add("work", [NewTask("x") for _ in range(15)])
-    with closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
-        with worker.children:
-            worker.turn()
-        assert len(worker.running) == 16
-        outsider.execute("BEGIN EXCLUSIVE")
-        began = time.monotonic()
-
-        worker.give_all_back()
-
-        assert time.monotonic() - began < 15
-        outsider.execute("ROLLBACK")
-    assert worker.given_back == 0
-
-
-class LosesReplies:
-    """A store that obeys, but loses its first replies to a verb."""
-
-    def __init__(self, store: Store, verb: str, count: int) -> None:
-        self._store, self._verb, self._count = store, verb, count
-
-    def __getattr__(self, verb: str) -> Any:
-        def ask(*args: Any, **options: Any) -> Any:
-            reply = getattr(self._store, verb)(*args, **options)
-            if verb == self._verb and self._count > 0:
-                self._count -= 1
-                raise OutcomeUnknown(store="s", reason="the reply was lost", repetition="unsafe")
-            return reply
-
-        return ask
+# Lost replies
 
 
 def test_a_claim_whose_reply_is_lost_is_repeated_and_its_task_runs_although_it_was_its_last_attempt(
@@ -518,31 +678,75 @@ def test_a_claim_whose_reply_is_lost_is_repeated_and_its_task_runs_although_it_w
 ) -> None:
     """Naive: the task has failed without having run, and the worker says that nothing is left."""
     store = worker.store
-    change(worker, argv=["/bin/true"], max_attempts=1)
-    worker.store = cast(Store, LosesReplies(store, "task_claim", 2))
+    change_options(worker, argv=["/bin/true"], max_attempts=1)
+    use(worker, LosesReplies(store, "task_claim", 2))
 
     report = work(worker, until_empty=True)
 
     assert (report.finished, report.lost, report.left) == (1, 0, 0)
     assert worker.unfinished == set()
-    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)]
+    assert statuses_and_attempts(store) == [("done", 1)]
 
 
-class InterruptedInFlight:
-    """A store that obeys one verb. A signal ends the wait for the reply, which never arrives."""
+def test_a_reply_that_finishes_and_claims_is_lost_and_both_count_once(worker: Worker) -> None:
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b")])
+    change_options(worker, argv=["/bin/true"], max_attempts=1)
+    with worker.children:
+        worker.turn()
+        use(worker, LosesReplies(store, "task_claim", 1))
 
-    def __init__(self, store: Store, verb: str) -> None:
-        self._store = store
-        self._verb = verb
+        turn_until(worker, lambda: worker.finished == 2)
 
-    def __getattr__(self, verb: str) -> Any:
-        def ask(*args: Any, **options: Any) -> Any:
-            reply = getattr(self._store, verb)(*args, **options)
-            if verb == self._verb:
-                raise Interrupted(signal.SIGINT, uncertain_change="task claim work in s")
-            return reply
+    assert statuses_and_attempts(store) == [("done", 1), ("done", 1)]
 
-        return ask
+
+# Signals
+
+
+def test_tasks_that_a_signal_keeps_from_being_started_are_given_back(worker: Worker) -> None:
+    """The signal comes between the claim and the first command.
+
+    Naive: nobody gets these tasks before their leases expire.
+    """
+    change_options(worker, jobs=2)
+    worker.store.task_add("work", [NewTask("y", "b")])
+    stop = partial(worker.context.signals.receive, signal.SIGTERM)
+    store = worker.store
+    use(worker, Followed(store, "task_claim", stop))
+
+    with pytest.raises(ToolError) as interrupted:
+        work(worker, until_empty=False)
+
+    assert interrupted.value.code == "INTERRUPTED"
+    assert interrupted.value.data.given_back == 2
+    assert [task.status for task in tasks_of(store)] == ["free", "free"]
+
+
+def test_a_task_that_a_signal_keeps_from_being_started_has_not_used_its_attempt(
+    worker: Worker,
+) -> None:
+    change_options(worker, max_attempts=1)
+    store = worker.store
+    stop = partial(worker.context.signals.receive, signal.SIGTERM)
+    use(worker, Followed(store, "task_claim", stop))
+
+    with pytest.raises(ToolError):
+        work(worker, until_empty=False)
+
+    assert statuses_and_attempts(store) == [("free", 0)]
+
+
+def test_a_task_whose_command_was_interrupted_has_used_its_attempt(worker: Worker) -> None:
+    """Half of it may have happened."""
+    change_options(worker, max_attempts=1)
+    store = worker.store
+    with worker.children:
+        worker.turn()
+
+    worker.give_all_back()
+
+    assert statuses_and_attempts(store) == [("failed", 1)]
 
 
 def test_a_claim_in_flight_when_a_signal_arrives_is_given_back_and_does_not_count(
@@ -551,8 +755,8 @@ def test_a_claim_in_flight_when_a_signal_arrives_is_given_back_and_does_not_coun
     """Naive: the task fails when its lease expires, although it was to be tried once."""
     store = worker.store
     store.task_add("work", [NewTask("y", "b")])
-    change(worker, max_attempts=1)
-    worker.store = cast(Store, InterruptedInFlight(store, "task_claim"))
+    change_options(worker, max_attempts=1)
+    use(worker, InterruptedInFlight(store, "task_claim"))
 
     with pytest.raises(ToolError) as interrupted:
         work(worker, until_empty=True)
@@ -561,26 +765,21 @@ def test_a_claim_in_flight_when_a_signal_arrives_is_given_back_and_does_not_coun
     # Nothing is unknown any more.
     assert "outcome" not in interrupted.value.context
     assert interrupted.value.data.given_back == 1
-    found = store.task_list("work", None, 0, 9)
-    assert [(task.status, task.attempts) for task in found] == [("free", 0), ("free", 0)]
+    assert statuses_and_attempts(store) == [("free", 0), ("free", 0)]
 
 
 def test_a_claim_in_flight_that_finishes_a_task_counts_it_as_finished(worker: Worker) -> None:
     store = worker.store
     store.task_add("work", [NewTask("y", "b")])
-    change(worker, argv=["/bin/true"], max_attempts=1)
-
-    def interrupt_next() -> None:
-        worker.store = cast(Store, InterruptedInFlight(store, "task_claim"))
-
-    worker.store = cast(Store, Followed(store, "task_claim", interrupt_next))
+    change_options(worker, argv=["/bin/true"], max_attempts=1)
+    interrupted_next = InterruptedInFlight(store, "task_claim")
+    use(worker, Followed(store, "task_claim", partial(use, worker, interrupted_next)))
 
     with pytest.raises(ToolError) as interrupted:
         work(worker, until_empty=True)
 
     assert (interrupted.value.data.finished, interrupted.value.data.given_back) == (1, 1)
-    found = store.task_list("work", None, 0, 9)
-    assert [(task.status, task.attempts) for task in found] == [("done", 1), ("free", 0)]
+    assert statuses_and_attempts(store) == [("done", 1), ("free", 0)]
 
 
 def test_the_outcome_stays_unknown_if_the_store_cannot_be_asked_again(
@@ -588,9 +787,9 @@ def test_the_outcome_stays_unknown_if_the_store_cannot_be_asked_again(
     clock: SimpleNamespace,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    away = Away(clock, seconds=0)
-    monkeypatch.setattr(worker_module, "connect_for_cleanup", lambda _context, _url: away)
-    worker.store = cast(Store, InterruptedInFlight(worker.store, "task_claim"))
+    unreachable = Unreachable(worker.store, clock, seconds=0)
+    monkeypatch.setattr(worker_module, "connect_for_cleanup", lambda _context, _url: unreachable)
+    use(worker, InterruptedInFlight(worker.store, "task_claim"))
 
     with pytest.raises(ToolError) as interrupted:
         work(worker, until_empty=True)
@@ -607,7 +806,7 @@ def test_a_signal_while_the_reply_of_a_server_is_missing_leaves_the_task_free(
     policy = replace(make_policy(patience=600), signals=worker.context.signals)
     behind_proxy, direct, proxy = through_proxy("swallow", "task_claim", policy=policy)
     direct.task_add("work", [NewTask("x", "a")])
-    change(worker, max_attempts=1)
+    change_options(worker, max_attempts=1)
     worker.store = behind_proxy
     monkeypatch.setattr(worker_module, "connect_for_cleanup", lambda _context, _url: direct)
 
@@ -626,100 +825,3 @@ def test_a_signal_while_the_reply_of_a_server_is_missing_leaves_the_task_free(
     assert interrupted.value.data.given_back == 1
     task = direct.task_show("a").task
     assert (task.status, task.attempts) == ("free", 0)
-
-
-def test_a_task_that_a_signal_keeps_from_being_started_has_not_used_its_attempt(
-    worker: Worker,
-) -> None:
-    change(worker, max_attempts=1)
-    store = worker.store
-    stop = partial(worker.context.signals.receive, signal.SIGTERM)
-    worker.store = cast(Store, Followed(store, "task_claim", stop))
-
-    with pytest.raises(ToolError):
-        work(worker, until_empty=False)
-
-    (task,) = store.task_list("work", None, 0, 9)
-    assert (task.status, task.attempts) == ("free", 0)
-
-
-def test_a_task_whose_command_was_interrupted_has_used_its_attempt(worker: Worker) -> None:
-    """Half of it may have happened."""
-    change(worker, max_attempts=1)
-    store = worker.store
-    with worker.children:
-        worker.turn()
-
-    worker.give_all_back()
-
-    (task,) = store.task_list("work", None, 0, 9)
-    assert (task.status, task.attempts) == ("failed", 1)
-
-
-def test_a_task_that_is_claimed_too_late_to_be_started_is_given_back(
-    worker: Worker,
-    clock: SimpleNamespace,
-) -> None:
-    """Its reply was missing for so long that the lease is nearly over."""
-    change(worker, argv=["/bin/true"], max_attempts=1)
-    store = worker.store
-
-    def wait_long() -> None:
-        clock.now += 55
-
-    worker.store = cast(Store, Followed(store, "task_claim", once(wait_long)))
-
-    report = work(worker, until_empty=True)
-
-    assert (report.finished, report.given_back, report.lost) == (1, 1, 0)
-    assert store.task_show("a").task.attempts == 1
-
-
-def test_a_reply_that_finishes_and_claims_is_lost_and_both_count_once(worker: Worker) -> None:
-    store = worker.store
-    store.task_add("work", [NewTask("y", "b")])
-    change(worker, argv=["/bin/true"], max_attempts=1)
-    with worker.children:
-        worker.turn()
-        worker.store = cast(Store, LosesReplies(store, "task_claim", 1))
-        turn_until(worker, lambda: worker.finished == 2)
-
-    assert [(task.status, task.attempts) for task in store.task_list("work", None, 0, 9)] == [("done", 1)] * 2
-
-
-def test_a_cancelled_task_ends_its_command_at_the_next_renewal(worker: Worker, clock: SimpleNamespace) -> None:
-    with worker.children:
-        worker.turn()
-        worker.store.task_cancel("a")
-        clock.now += 30
-
-        worker.turn()
-
-        assert worker.running == {}
-    assert worker.lost == 1
-    assert [task.status for task in worker.store.task_list("work", None, 0, 9)] == ["cancelled"]
-
-
-def test_a_command_does_not_outlive_its_lease_while_the_machine_is_suspended(
-    worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """CLOCK_MONOTONIC stands still meanwhile. The clock since the boot does not."""
-    with worker.children:
-        worker.turn()
-        monkeypatch.setattr(worker_module, "boot_seconds", lambda: boot_seconds() + 120)
-        worker.store = cast(Store, Away(SimpleNamespace(now=0.0), 0.0))
-
-        worker._end_commands_in_time()
-
-        assert worker.running == {}
-    assert worker.lost == 1
-
-
-def turn_until(worker: Worker, is_so: Callable[[], bool]) -> None:
-    while not is_so():
-        worker.turn()
-        worker.wait()
-
-
-def turn_until_all_is_reported(worker: Worker) -> None:
-    turn_until(worker, lambda: not worker.running and not worker.ended)

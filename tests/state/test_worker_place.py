@@ -1,4 +1,4 @@
-"""sampletool/state/worker_place.py: what the store says about commands of workers that were killed."""
+"""sampletool/state/worker_place.py: the store knows where a killed worker ran its commands."""
 
 import os
 from collections.abc import Iterator

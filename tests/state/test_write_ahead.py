@@ -1,4 +1,4 @@
-"""The write-ahead log of sampletool/state/sqlite.py: what a commit costs, and that it never meets a checkpoint."""
+"""The write-ahead log of SQLite: the cost of a commit, and no commit during a checkpoint."""
 
 import os
 import re
@@ -31,19 +31,35 @@ def backend(make_backend: Any) -> SharedBackend:
 
 
 def calls_of_an_addition(url: str, tmp_path: Path) -> Counter[str]:
-    """What one more change of an open store asks the kernel for."""
+    """Count the system calls of one more addition to an open store."""
     counted = []
     for times in (1, 31):
         job = [sys.executable, "-m", "tests.state.support.store_client", "count", "0", f"[{times}]"]
         traced = ["strace", "-f", "-e", "trace=file,desc", "-o", str(tmp_path / "log"), *job]
-        subprocess.run(traced, env={**os.environ, "TEST_STORE": url}, stdin=subprocess.DEVNULL, check=True, timeout=60)
+        subprocess.run(
+            traced,
+            env={**os.environ, "TEST_STORE": url},
+            stdin=subprocess.DEVNULL,
+            check=True,
+            timeout=60,
+        )
         calls = re.findall(r"^\d+ +(\w+)\(", (tmp_path / "log").read_text(), re.MULTILINE)
-        counted.append(Counter("flush" if call in ("fsync", "fdatasync") else call for call in calls))
-    return Counter({call: round(number / 30) for call, number in (counted[1] - counted[0]).items() if number >= 30})
+        counted.append(
+            Counter("flush" if call in ("fsync", "fdatasync") else call for call in calls)
+        )
+    return Counter(
+        {
+            call: round(number / 30)
+            for call, number in (counted[1] - counted[0]).items()
+            if number >= 30
+        }
+    )
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_a_change_costs_one_flush_and_few_other_calls(backend: SharedBackend, tmp_path: Path) -> None:
+def test_a_change_costs_one_flush_and_few_other_calls(
+    backend: SharedBackend, tmp_path: Path
+) -> None:
     backend.open().counter_add("hits", 1)
 
     calls = calls_of_an_addition(backend.url, tmp_path)
@@ -62,7 +78,10 @@ def test_the_log_begins_again_before_it_is_large(tmp_path: Path) -> None:
 
 
 def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path: Path) -> None:
-    """Else versions 3.7.0 to 3.51.2 can corrupt the log. What checkpoints by itself does so in COMMIT."""
+    """Otherwise, versions 3.7.0 to 3.51.2 can corrupt the log.
+
+    An automatic checkpoint is a part of COMMIT.
+    """
     held, seen = [False], []
     policy = make_policy()
 
@@ -88,8 +107,16 @@ def test_commits_and_checkpoints_happen_under_the_one_lock_of_the_file(tmp_path:
     store.task_list(None, None, 0, 9)
     store.health()
 
-    changing = [(said, was) for said, was in seen if said.startswith(("BEGIN", "COMMIT", "PRAGMA journal_mode ="))]
-    assert {said for said, _ in changing} == {"BEGIN IMMEDIATE", "COMMIT", "PRAGMA journal_mode = WAL"}
+    changing = [
+        (said, was)
+        for said, was in seen
+        if said.startswith(("BEGIN", "COMMIT", "PRAGMA journal_mode ="))
+    ]
+    assert {said for said, _ in changing} == {
+        "BEGIN IMMEDIATE",
+        "COMMIT",
+        "PRAGMA journal_mode = WAL",
+    }
     assert [said for said, was in changing if not was] == []
     assert store.health().settings == {"journal_mode": "wal", "synchronous": "full"}
     store.close()
@@ -108,7 +135,12 @@ def test_every_spelling_of_a_path_means_the_same_lock(tmp_path: Path) -> None:
     (here / ".tool").mkdir(parents=True, mode=0o700)
     (tmp_path / "link").symlink_to(here)
     directory = f"sqlite://{tmp_path}/here/.tool"
-    urls = [None, f"{directory}/state.db", f"{directory}/../.tool/state.db", f"sqlite://{tmp_path}/link/.tool/state.db"]
+    urls = [
+        None,
+        f"{directory}/state.db",
+        f"{directory}/../.tool/state.db",
+        f"sqlite://{tmp_path}/link/.tool/state.db",
+    ]
 
     for url in urls:
         store = open_store(url, here, replace(policy, hold_lock=hold))
@@ -119,7 +151,9 @@ def test_every_spelling_of_a_path_means_the_same_lock(tmp_path: Path) -> None:
     assert len(asked) == len(urls)
 
 
-def test_a_paused_writer_is_named_also_when_it_has_written_no_record(backend: SharedBackend) -> None:
+def test_a_paused_writer_is_named_also_when_it_has_written_no_record(
+    backend: SharedBackend,
+) -> None:
     store = backend.open(patience=0.3)
     writer = backend.start("stop_before_the_second_commit", 0)
     writer.wait_until_ready()
@@ -136,7 +170,9 @@ def test_a_paused_writer_is_named_also_when_it_has_written_no_record(backend: Sh
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])
-def test_nothing_is_acknowledged_that_went_into_a_removed_file(backend: SharedBackend, is_replaced: bool) -> None:
+def test_nothing_is_acknowledged_that_went_into_a_removed_file(
+    backend: SharedBackend, is_replaced: bool
+) -> None:
     store, path = backend.open(), Path(backend.url.removeprefix("sqlite://"))
     store.counter_add("hits", 1)
     path.rename(path.with_name("moved"))

@@ -10,7 +10,8 @@ so a file name or another caller's value can neither move the cursor nor forge a
 import json
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
+from functools import cached_property
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -60,7 +61,8 @@ class Result(Protocol):
         ...
 
 
-class Response(NamedTuple):
+@dataclass(frozen=True)
+class Response:
     """The response of one command. After a failure, it can have a result too."""
 
     result: Result | None
@@ -69,17 +71,25 @@ class Response(NamedTuple):
     """Each warning has a `code` and a `message`."""
     meta: dict[str, Any]
 
+    @cached_property
+    def data(self) -> Any:
+        """The members of the result, without those that belong to `meta`.
+
+        A result can have 1,000 items, and both the response and the log need its members.
+        """
+        return result_data(self.result)
+
     def envelope(self, fields: FieldTree | None = None) -> dict[str, Any]:
         """Return the object to print. If there are `fields`, `data` has only these."""
-        data = result_data(self.result)
+        data = self.data
         if fields is not None:
             data = select(data, fields)
         envelope: dict[str, Any] = {"ok": self.error is None}
         if self.error is not None:
-            envelope["error"] = self.error.describe()
+            envelope["error"] = to_data(self.error.describe())
         envelope["data"] = data
         envelope["warnings"] = self.warnings
-        envelope["meta"] = self.meta
+        envelope["meta"] = to_data(self.meta)
         return envelope
 
 
@@ -129,7 +139,8 @@ def _render_json(response: Response, presentation: Presentation) -> Rendered:
     stderr = ""
     if presentation.error_also_on_stderr:
         stderr = _error_text(response, presentation.screen)
-    return Rendered(stdout=json_line(response.envelope(presentation.fields)), stderr=stderr)
+    envelope = response.envelope(presentation.fields)
+    return Rendered(stdout=_line_of(envelope), stderr=stderr)
 
 
 def _render_text(response: Response, presentation: Presentation) -> Rendered:
@@ -156,7 +167,11 @@ def json_line(value: Any) -> bytes:
     A byte of a file name that is not UTF-8 becomes the text `\\xNN`, another lone surrogate
     `\\uNNNN`. Many programs refuse JSON that contains lone surrogates.
     """
-    data = to_data(value)
+    return _line_of(to_data(value))
+
+
+def _line_of(data: Any) -> bytes:
+    """Return the line of JSON. The data has only types that JSON knows: see `to_data`."""
     line = _compact_json(data)
     if _may_have_surrogates(line):
         line = _compact_json(printable_data(data, _escape_surrogates))

@@ -214,15 +214,15 @@ def test_the_logged_members_are_the_ones_that_are_tested() -> None:
 
 @pytest.mark.parametrize("member", _LOGGED_META)
 def test_each_member_of_meta_is_logged(member: str) -> None:
-    assert call_of(answer_about())[member] == META[member]
+    assert call_of(answer_about(), {})[member] == META[member]
 
 
 @pytest.mark.parametrize("subject", _SUBJECT_MEMBERS)
 def test_each_subject_is_logged_and_no_other_member(subject: str) -> None:
     facts = {"lock": "build", "value": "never logged", subject: f"the {subject}"}
 
-    assert f"the {subject}" in call_of(answer_about(facts))["about"]
-    assert "never logged" not in call_of(answer_about(facts))["about"]
+    assert f"the {subject}" in call_of(answer_about(facts), {})["about"]
+    assert "never logged" not in call_of(answer_about(facts), {})["about"]
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -1,4 +1,4 @@
-"""One queue, run by itself: `_queues.py NAME WHERE COUNT` says how many seconds adding and working off took."""
+"""Run one queue: `_queues.py NAME STORE COUNT` prints the seconds of adding and working off."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ Run = tuple[Callable[[], object], Callable[[], object]]
 
 
 def ours(where: str, count: int, at_once: int = 1) -> Run:
-    """As `task work` does it: what has ended is finished in the step that claims the next."""
+    """Finish each task in the step that claims the next one, as `task work` does."""
     from sampletool.state.connect import open_store
     from sampletool.state.protocol import Fence, NewTask
     from tests.state.support.store_client import make_policy
@@ -24,7 +24,9 @@ def ours(where: str, count: int, at_once: int = 1) -> Run:
 
     def work() -> None:
         ended: list[Fence] = []
-        while claimed := store.task_claim("work", "bench", lease_ms=60_000, count=at_once, finish=ended).tasks:
+        while claimed := store.task_claim(
+            "work", "bench", lease_ms=60_000, count=at_once, finish=ended
+        ).tasks:
             ended = [Fence(task.id, task.generation) for task in claimed]
 
     return add, work
@@ -52,7 +54,9 @@ def litequeue_without_wal(where: str, count: int) -> Run:
 
 def huey(where: str, count: int, journal: str = "wal") -> Run:
     make: Any = import_module("huey.storage").SqliteStorage
-    storage = make("bench", filename=where.removeprefix("sqlite://"), fsync=True, journal_mode=journal)
+    storage = make(
+        "bench", filename=where.removeprefix("sqlite://"), fsync=True, journal_mode=journal
+    )
     return (
         lambda: [storage.enqueue(b"%d" % number) for number in range(count)],
         lambda: [storage.dequeue() for _ in range(count)],
@@ -101,7 +105,9 @@ def procrastinate(where: str, count: int) -> Run:
             connector = procrastinate.PsycopgConnector(conninfo=where)
             with app.replace_connector(connector) as running:
                 async with running.open_async():
-                    await running.run_worker_async(wait=False, install_signal_handlers=False, listen_notify=False)
+                    await running.run_worker_async(
+                        wait=False, install_signal_handlers=False, listen_notify=False
+                    )
 
         asyncio.run(run())
 

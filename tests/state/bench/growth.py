@@ -40,7 +40,9 @@ _LONG_MS = 3_600_000
 
 def main() -> None:
     """Print a table for each backend."""
-    print(f"{'':<10} {'tasks':>8} {'add':>9} {'claim':>9} {'list failed':>12} {'list free':>10}   ms")
+    print(
+        f"{'':<10} {'tasks':>8} {'add':>9} {'claim':>9} {'list failed':>12} {'list free':>10}   ms"
+    )
     for backend in _BACKENDS:
         try:
             _measure_backend(backend)

@@ -1,11 +1,16 @@
-"""Adding and working off tasks, one by one, beside queues that others made: on the same disk and server, in one run.
+"""Add and work off tasks one by one, next to other queues, on the same disk and servers.
 
-Durability is made equal: SQLite flushes every commit, the server of Redis every write, PostgreSQL waits for its log.
-The others are installed into an environment of their own, which is removed again. What they do for a task differs:
-huey keeps none that was taken, so nothing is acknowledged; rq and procrastinate are run with their own workers. Ours
-finishes a task in the step that claims the next, as its worker does; ten at once is what a worker of ten jobs can do.
-On SQLite all use a WAL, which flushes once for a commit where a rollback journal takes five; two of the others are run
-without it too, to tell that apart.
+Everything is measured in one run. All are equally durable: SQLite flushes every commit, Redis every
+write, and PostgreSQL waits for its log. On SQLite, all use a WAL, which flushes once for a commit
+where a rollback journal takes five. Two of the other queues are run without a WAL, too, to show
+what it contributes.
+
+The other queues are installed into a temporary environment. They do different things for a task:
+
+* huey forgets a task as soon as it is taken, so nothing is acknowledged.
+* rq and procrastinate run with their own workers.
+* This store finishes a task in the step that claims the next one, as its worker does. "Ten at once"
+  is what a worker of ten jobs can do.
 """
 
 import os
@@ -43,7 +48,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as scratch:
         others = _install(Path(scratch))
         if others is None:
-            print("state: the other queues could not be installed, so there is nothing to compare with\n")
+            print("state: the other queues could not be installed, so nothing was compared\n")
             return
         print(f"{_TASKS} tasks, median of {_ROUNDS}            {'added/s':>8} {'worked off/s':>13}")
         for group, names in _GROUPS.items():
@@ -54,38 +59,55 @@ def main() -> None:
         print()
 
 
+Speeds = tuple[float, float]
+"""How many tasks were added in a second, and how many were worked off."""
+
+
 def _compare(group: str, names: tuple[str, ...], python: Path, scratch: Path) -> None:
+    """Run the queues of a group in turns, and print the median speeds of each."""
     server = None
     if group != "SQLite":
         kind = "valkey" if group == "Redis" else "postgres"
         server = Server(kind, run_directory(secrets.token_hex(6), kind))
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    speeds_by_name: dict[str, list[Speeds]] = {name: [] for name in names}
     for number in range(_ROUNDS):
-        for name in names:
-            where = _place(group, server, scratch / f"{group}-{name}-{number}")
+        for name, speeds in speeds_by_name.items():
+            store = _empty_store(group, server, scratch / f"{group}-{name}-{number}")
             runner = Path(sys.executable) if name.startswith("ours") else python
-            said = subprocess.run(
-                [str(runner), str(_CANDIDATES), name, where, str(_TASKS)],
-                env={**os.environ, "PYTHONPATH": str(_CANDIDATES.parents[2])},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if said.returncode != 0:
-                print(f"{group:<12} {name:<22} failed: {said.stderr.strip().splitlines()[-1:]}")
-                continue
-            added, worked = map(float, said.stdout.split()[-2:])
-            taken[name].append((_TASKS / added, _TASKS / worked))
+            try:
+                speeds.append(_run(runner, name, store))
+            except RuntimeError as error:
+                print(f"{group:<12} {name:<22} failed: {error}")
     if server is not None:
         server.leave()
-    for name, speeds in taken.items():
-        if speeds:
-            added, worked = (statistics.median(column) for column in zip(*speeds, strict=True))
-            print(f"{group:<12} {name:<22} {added:>8.0f} {worked:>13.0f}")
+    for name, speeds in speeds_by_name.items():
+        _print_medians(group, name, speeds)
 
 
-def _place(group: str, server: Server | None, directory: Path) -> str:
-    """A store for one run: a file, or a server that has been emptied."""
+def _run(python: Path, name: str, store: str) -> Speeds:
+    """Run one queue. Raise RuntimeError with its last line if it fails."""
+    ran = subprocess.run(
+        [str(python), str(_CANDIDATES), name, store, str(_TASKS)],
+        env={**os.environ, "PYTHONPATH": str(_CANDIDATES.parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode != 0:
+        raise RuntimeError(f"{ran.stderr.strip().splitlines()[-1:]}")
+    adding_seconds, working_seconds = map(float, ran.stdout.split()[-2:])
+    return _TASKS / adding_seconds, _TASKS / working_seconds
+
+
+def _print_medians(group: str, name: str, speeds: list[Speeds]) -> None:
+    if speeds:
+        added = statistics.median(added for added, _worked_off in speeds)
+        worked_off = statistics.median(worked_off for _added, worked_off in speeds)
+        print(f"{group:<12} {name:<22} {added:>8.0f} {worked_off:>13.0f}", flush=True)
+
+
+def _empty_store(group: str, server: Server | None, directory: Path) -> str:
+    """Return the URL of a store for one run: a new file or database, or an emptied server."""
     if server is None:
         directory.mkdir()
         return f"sqlite://{directory}/state.db"
@@ -99,21 +121,25 @@ def _place(group: str, server: Server | None, directory: Path) -> str:
     import psycopg
 
     name = f"b{secrets.token_hex(6)}"
-    with psycopg.connect(f"postgresql://test@/postgres?host={quote(socket, safe='')}", autocommit=True) as admin:
+    with psycopg.connect(
+        f"postgresql://test@/postgres?host={quote(socket, safe='')}", autocommit=True
+    ) as admin:
         admin.execute(f"CREATE DATABASE {name}")
     return f"postgresql://test@/{name}?host={quote(socket, safe='')}"
 
 
 def _install(scratch: Path) -> Path | None:
-    python = scratch / "others" / "bin" / "python"
+    """Install the other queues. Return their interpreter, or None if that fails."""
+    environment = scratch / "others"
+    python = environment / "bin" / "python"
     uv = shutil.which("uv")
-    made = [[sys.executable, "-m", "venv", *(["--without-pip"] if uv else []), str(scratch / "others")]]
-    made.append(
-        [uv, "pip", "install", "--quiet", "--python", str(python), *_OTHERS]
-        if uv
-        else [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *_OTHERS]
-    )
-    for command in made:
+    if uv is not None:
+        create = [sys.executable, "-m", "venv", "--without-pip", str(environment)]
+        install = [uv, "pip", "install", "--quiet", "--python", str(python), *_OTHERS]
+    else:
+        create = [sys.executable, "-m", "venv", str(environment)]
+        install = [str(python), "-m", "pip", "install", "--quiet", *_OTHERS]
+    for command in (create, install):
         if subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode != 0:
             return None
     return python

@@ -11,7 +11,10 @@ from tests.state.support.waiting import is_alive, wait_for_pid
 _START_CHILD = "import subprocess, sys; subprocess.run(['sh', '-c', sys.argv[1]])"
 """A program that starts a shell command without its own descriptors, as Python always does."""
 
-_WAIT = "[ \"$TOOL_TASK_GENERATION\" = 2 ] && exit; trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
+_WAIT = (
+    '[ "$TOOL_TASK_GENERATION" = 2 ] && exit; '
+    "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
+)
 """A shell command that ignores SIGTERM, and runs until it is killed. For generation 2, it exits."""
 
 

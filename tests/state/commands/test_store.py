@@ -1,4 +1,4 @@
-"""tool counter, tool state and tool task, as a user runs them; what a verb promises is tested in tests/state."""
+"""tool counter, tool state and tool task, as a user runs them. tests/state tests the verbs."""
 
 import errno
 import json
@@ -24,7 +24,9 @@ def test_no_increment_of_10_processes_is_lost(tool: Tool, workspace: Path) -> No
     assert tool("counter", "get", "hits").data == {"name": "hits", "value": 10 * rounds}
 
 
-def test_the_store_lies_in_the_workspace_or_with_the_user(tool: Tool, workspace: Path, tmp_path: Path) -> None:
+def test_the_store_lies_in_the_workspace_or_with_the_user(
+    tool: Tool, workspace: Path, tmp_path: Path
+) -> None:
     tool("counter", "add", "hits")
     tool("counter", "add", "hits", "--cwd", tmp_path)
 
@@ -55,7 +57,10 @@ def test_a_key_replays_the_first_answer(tool: Tool, workspace: Path) -> None:
     assert again.data == first.data
     assert again.meta["replayed"] is True
     assert "replayed" not in first.meta
-    assert tool("counter", "add", "hits", "3", "--idempotency-key", "k").code == "IDEMPOTENCY_KEY_REUSED"
+    assert (
+        tool("counter", "add", "hits", "3", "--idempotency-key", "k").code
+        == "IDEMPOTENCY_KEY_REUSED"
+    )
 
 
 def test_a_claim_is_replayed_by_a_call_of_another_session(tool: Tool, workspace: Path) -> None:
@@ -68,7 +73,9 @@ def test_a_claim_is_replayed_by_a_call_of_another_session(tool: Tool, workspace:
     assert again.meta["replayed"] is True
 
 
-def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, workspace: Path) -> None:
+def test_a_value_is_changed_only_over_the_version_that_was_read(
+    tool: Tool, workspace: Path
+) -> None:
     assert tool("state", "set", "plan", '{"step": 1}').data["version"] == 1
     assert tool("state", "get", "plan").data == {"key": "plan", "value": {"step": 1}, "version": 1}
     assert tool("state", "set", "plan", "final", "--if-version", "1").data["effect"] == "updated"
@@ -77,7 +84,10 @@ def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, work
 
     assert (stale.status, stale.code) == (6, "VERSION_CONFLICT")
     assert stale.error["context"] == {"key": "plan", "expected": 1, "actual": 2}
-    assert "new does not exist" in tool("state", "set", "new", "x", "--if-version", "1").error["message"]
+    assert (
+        "new does not exist"
+        in tool("state", "set", "new", "x", "--if-version", "1").error["message"]
+    )
     assert tool("state", "get", "plan").data["value"] == "final"
     assert tool("state", "unset", "plan").data["effect"] == "deleted"
     assert tool("state", "get", "plan").code == "KEY_NOT_FOUND"
@@ -95,14 +105,18 @@ def test_a_value_is_changed_only_over_the_version_that_was_read(tool: Tool, work
         ("[NaN]", "[NaN]"),
     ],
 )
-def test_a_value_is_json_where_it_prints_back_as_typed(tool: Tool, workspace: Path, typed: str, value: object) -> None:
+def test_a_value_is_json_where_it_prints_back_as_typed(
+    tool: Tool, workspace: Path, typed: str, value: object
+) -> None:
     assert tool("state", "set", "key", typed).data["value"] == value
     assert tool("state", "set", "key", typed, "--string").data["value"] == typed
     assert tool("state", "set", "key", "-", stdin=typed.encode()).data["value"] == value
 
 
 @pytest.mark.parametrize("typed", ['{"a": 1', '{"a": 1, "a": 2}', "[1, 2", "[1e999]"])
-def test_broken_json_is_no_value_unless_it_is_said_to_be_text(tool: Tool, workspace: Path, typed: str) -> None:
+def test_broken_json_is_no_value_unless_it_is_said_to_be_text(
+    tool: Tool, workspace: Path, typed: str
+) -> None:
     ran = tool("task", "add", "mail", "x", typed, typed)
 
     assert (ran.code, len(ran.error["errors"])) == ("VALIDATION_ERROR", 2)
@@ -113,7 +127,9 @@ def test_broken_json_is_no_value_unless_it_is_said_to_be_text(tool: Tool, worksp
 
 
 @pytest.mark.parametrize("typed", ["[urgent] call ann", "{name}"])
-def test_a_text_with_brackets_is_taken_with_a_warning(tool: Tool, workspace: Path, typed: str) -> None:
+def test_a_text_with_brackets_is_taken_with_a_warning(
+    tool: Tool, workspace: Path, typed: str
+) -> None:
     ran = tool("state", "set", "key", typed)
 
     assert ran.data["value"] == typed
@@ -130,7 +146,9 @@ def test_a_text_with_brackets_is_taken_with_a_warning(tool: Tool, workspace: Pat
         ["counter", "add", "hits", "--idempotency-key", "null"],
     ],
 )
-def test_what_is_probably_no_name_changes_nothing(tool: Tool, workspace: Path, call: list[str]) -> None:
+def test_what_is_probably_no_name_changes_nothing(
+    tool: Tool, workspace: Path, call: list[str]
+) -> None:
     ran = tool(*call)
 
     assert ran.status == 2
@@ -162,7 +180,10 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
     assert (task["id"], task["generation"], task["body"]) == ("a", 1, "to: ann")
 
     listed = tool("task", "list", "mail").data
-    assert [(one["id"], one["status"]) for one in listed["tasks"]] == [("a", "claimed"), ("b", "free")]
+    assert [(one["id"], one["status"]) for one in listed["tasks"]] == [
+        ("a", "claimed"),
+        ("b", "free"),
+    ]
     assert listed["tasks"][0]["claimed_by"] == "w1"
     assert listed["left"] == 2
 
@@ -181,11 +202,18 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
     [
         ("task claim", "--lease", {"type": "duration", "default": "60s"}),
         ("task claim", "--count", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 1}),
-        ("task list", "--limit", {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100}),
+        (
+            "task list",
+            "--limit",
+            {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100},
+        ),
         (
             "task list",
             "--status",
-            {"type": "choice", "choices": ["free", "claimed", "expired", "done", "failed", "cancelled"]},
+            {
+                "type": "choice",
+                "choices": ["free", "claimed", "expired", "done", "failed", "cancelled"],
+            },
         ),
         ("task add", "--from-file", {"type": "path"}),
         ("counter add", "--fence", {"type": "string", "metavar": "TASK:GENERATION"}),
@@ -222,7 +250,8 @@ def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Pa
     lines = [json.dumps({"id": str(number), "body": {"n": number}}) for number in range(250)]
     (workspace / "tasks.jsonl").write_text("\n".join(lines) + "\n")
     (workspace / "bad.jsonl").write_text(
-        '{"body": 1}\n{"no": 1}\n{"body": 1, "x": 1}\nnot json\n{"body": 1, "id": 5}\n{"body": NaN}\n{"body": 1e999}\n'
+        '{"body": 1}\n{"no": 1}\n{"body": 1, "x": 1}\nnot json\n'
+        '{"body": 1, "id": 5}\n{"body": NaN}\n{"body": 1e999}\n'
     )
 
     refused = tool("task", "add", "mail", "--from-file", "bad.jsonl")
@@ -232,8 +261,12 @@ def test_a_file_of_tasks_is_added_wholly_or_not_at_all(tool: Tool, workspace: Pa
     assert len(added.data["tasks"]) == 250
     pages = [tool("task", "list", "mail", "--limit", "100")]
     while "next_cursor" in pages[-1].meta:
-        pages.append(tool("task", "list", "mail", "--limit", "100", "--after", pages[-1].meta["next_cursor"]))
-    assert [task["id"] for page in pages for task in page.data["tasks"]] == [str(number) for number in range(250)]
+        pages.append(
+            tool("task", "list", "mail", "--limit", "100", "--after", pages[-1].meta["next_cursor"])
+        )
+    assert [task["id"] for page in pages for task in page.data["tasks"]] == [
+        str(number) for number in range(250)
+    ]
 
 
 def test_lists_of_counters_and_values_have_pages(tool: Tool, workspace: Path) -> None:
@@ -270,7 +303,9 @@ def test_a_person_learns_how_to_go_on_behind_a_page(tool: Tool, workspace: Path)
         ("sqlite://state.db", "VALIDATION_ERROR"),
     ],
 )
-def test_a_store_that_cannot_be_meant_is_refused(tool: Tool, workspace: Path, url: str, code: str) -> None:
+def test_a_store_that_cannot_be_meant_is_refused(
+    tool: Tool, workspace: Path, url: str, code: str
+) -> None:
     ran = tool("counter", "add", "hits", "--store", url)
 
     assert (ran.status, ran.code) == (2, code)
@@ -294,7 +329,9 @@ def test_a_failed_task_is_tried_again_and_old_ones_are_removed(tool: Tool, works
         == tool("task", "retry", "a").data
         == {"id": "a", "retried": 1, "effect": "updated"}
     )
-    assert tool("task", "clean", "--older-than", "0", "--status", "done,failed").data["removed"] == 0
+    assert (
+        tool("task", "clean", "--older-than", "0", "--status", "done,failed").data["removed"] == 0
+    )
     tool("task", "work", "mail", "--until-empty", "--", "true")
 
     assert tool("task", "retry", "a").code == "TASK_NOT_FAILED"
@@ -312,13 +349,17 @@ def test_a_task_may_be_added_for_later(tool: Tool, workspace: Path) -> None:
     assert "free_at" in tool("task", "list").data["tasks"][0]
 
 
-def test_half_of_a_value_from_an_interrupted_producer_is_not_stored(tool: Tool, workspace: Path) -> None:
+def test_half_of_a_value_from_an_interrupted_producer_is_not_stored(
+    tool: Tool, workspace: Path
+) -> None:
     process = tool.start("state", "set", "k", "-")
     pipe = process.stdin
     assert pipe is not None
     pipe.write(b"first half of a long")
     pipe.flush()
-    wait_until(lambda: ioctl(pipe, FIONREAD, bytes(4)) == bytes(4))  # it has read that, and waits for more
+    wait_until(
+        lambda: ioctl(pipe, FIONREAD, bytes(4)) == bytes(4)
+    )  # it has read that, and waits for more
     process.send_signal(signal.SIGINT)
     stdout, _ = process.communicate(timeout=30)
 
@@ -329,7 +370,11 @@ def test_half_of_a_value_from_an_interrupted_producer_is_not_stored(tool: Tool, 
 def test_doctor_checks_the_store(tool: Tool, workspace: Path) -> None:
     tool("counter", "add", "hits")
     where = {probe["name"]: probe["where"] for probe in tool("doctor").data["probes"]}
-    assert {"store is reachable", "store keeps what it acknowledges", "store and clock agree"} <= set(where)
+    assert {
+        "store is reachable",
+        "store keeps what it acknowledges",
+        "store and clock agree",
+    } <= set(where)
     assert where["store is reachable"].endswith(f"({workspace}/.tool/state.db)")
 
     broken = tool("doctor", TOOL_STORE=f"sqlite://{workspace}/tool.toml")
@@ -338,9 +383,15 @@ def test_doctor_checks_the_store(tool: Tool, workspace: Path) -> None:
     assert "store is reachable" in broken.error["context"]["failed"]
 
 
-def test_doctor_does_not_say_that_a_store_is_there_before_it_is(tool: Tool, workspace: Path) -> None:
+def test_doctor_does_not_say_that_a_store_is_there_before_it_is(
+    tool: Tool, workspace: Path
+) -> None:
     def kept() -> dict[str, str]:
-        (probe,) = [one for one in tool("doctor").data["probes"] if one["name"] == "store keeps what it acknowledges"]
+        (probe,) = [
+            one
+            for one in tool("doctor").data["probes"]
+            if one["name"] == "store keeps what it acknowledges"
+        ]
         return dict(probe)
 
     assert "does not exist yet" in kept()["detail"]
@@ -358,7 +409,9 @@ def test_doctor_finds_a_store_that_cannot_be_written(tool: Tool, workspace: Path
         stepped.fail(errno.EACCES)
         ended = stepped.finish()
 
-    assert Ran(ended.status, ended.stdout, ended.stderr).error["context"]["failed"] == ["store is reachable"]
+    assert Ran(ended.status, ended.stdout, ended.stderr).error["context"]["failed"] == [
+        "store is reachable"
+    ]
 
 
 def test_a_task_is_cancelled_shown_and_counted(tool: Tool, workspace: Path) -> None:
@@ -370,7 +423,11 @@ def test_a_task_is_cancelled_shown_and_counted(tool: Tool, workspace: Path) -> N
 
     assert (finished.data["effect"], cancelled.data["effect"]) == ("updated", "updated")
     shown = tool("task", "show", "a").data
-    assert (shown["task"]["status"], shown["result"], shown["max_attempts"]) == ("done", {"sent": 3}, 3)
+    assert (shown["task"]["status"], shown["result"], shown["max_attempts"]) == (
+        "done",
+        {"sent": 3},
+        3,
+    )
     assert tool("task", "cancel", "a").code == "TASK_ENDED"
     (stats,) = tool("task", "stats").data["queues"]
     assert (stats["queue"], stats["done"], stats["cancelled"], stats["free"]) == ("mail", 1, 1, 0)
@@ -378,9 +435,22 @@ def test_a_task_is_cancelled_shown_and_counted(tool: Tool, workspace: Path) -> N
     assert "result:   {" in tool("task", "show", "a", "--format", "text").text
 
 
-def test_all_failed_tasks_of_a_queue_are_retried_by_one_command(tool: Tool, workspace: Path) -> None:
+def test_all_failed_tasks_of_a_queue_are_retried_by_one_command(
+    tool: Tool, workspace: Path
+) -> None:
     tool("task", "add", "mail", "x", "y")
-    worked = tool("task", "work", "mail", "--until-empty", "--max-attempts", "1", "--", "sh", "-c", "echo why; exit 3")
+    worked = tool(
+        "task",
+        "work",
+        "mail",
+        "--until-empty",
+        "--max-attempts",
+        "1",
+        "--",
+        "sh",
+        "-c",
+        "echo why; exit 3",
+    )
     assert worked.code == "TASKS_FAILED"
     (failed, _) = tool("task", "list", "mail", "--status", "failed").data["tasks"]
     shown = tool("task", "show", failed["id"]).data

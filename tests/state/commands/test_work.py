@@ -19,7 +19,13 @@ from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Process, Tool
 from sampletool.kit.testing.trees import file_states
 from sampletool.state.commands.task.work import spec
-from tests.state.support.waiting import is_alive, wait_for_line, wait_for_pid, wait_until, wait_until_stopped
+from tests.state.support.waiting import (
+    is_alive,
+    wait_for_line,
+    wait_for_pid,
+    wait_until,
+    wait_until_stopped,
+)
 
 Outage = Callable[[Path], AbstractContextManager[object]]
 UNTIL_GO = 'echo $$ > "pid-$TOOL_TASK_BODY"; until [ -e "go-$TOOL_TASK_BODY" ]; do sleep 0.05; done'
@@ -47,7 +53,9 @@ def test_work_runs_a_command_for_every_task_and_finishes_it(tool: Tool, workspac
     assert statuses(tool) == ["done"] * 3
 
 
-def test_two_workers_share_a_queue_and_each_task_has_one_effect(tool: Tool, workspace: Path) -> None:
+def test_two_workers_share_a_queue_and_each_task_has_one_effect(
+    tool: Tool, workspace: Path
+) -> None:
     tool("task", "add", "mail", *map(str, range(4)))
     count = f'{sys.executable} -m sampletool counter add sent --fence "$TOOL_TASK_FENCE"'
     work = ["task", "work", "mail", "--until-empty", "--jobs", "2", "--", "sh", "-c", count]
@@ -62,7 +70,18 @@ def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, works
     """After a pause of 0.5 to 1 s, which is the shortest there is."""
     tool("task", "add", "mail", "x", "--id", "a")
 
-    ran = tool("task", "work", "mail", "--until-empty", "--max-attempts", "2", "--", "sh", "-c", "echo oops; exit 3")
+    ran = tool(
+        "task",
+        "work",
+        "mail",
+        "--until-empty",
+        "--max-attempts",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        "echo oops; exit 3",
+    )
 
     assert (ran.status, ran.code) == (3, "TASKS_FAILED")
     failures = ran.response["data"]["failures"]
@@ -75,7 +94,9 @@ def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, works
 
 def test_a_body_that_no_environment_can_carry_is_in_the_file(tool: Tool, workspace: Path) -> None:
     bodies = ["a\0b", "x" * 200_000]
-    (workspace / "tasks.jsonl").write_text("".join(json.dumps({"body": body}) + "\n" for body in bodies))
+    (workspace / "tasks.jsonl").write_text(
+        "".join(json.dumps({"body": body}) + "\n" for body in bodies)
+    )
     tool("task", "add", "mail", "--from-file", "tasks.jsonl")
     script = 'cat "$TOOL_TASK_FILE" >> out; echo >> out; [ -z "$TOOL_TASK_BODY" ]'
 
@@ -85,7 +106,9 @@ def test_a_body_that_no_environment_can_carry_is_in_the_file(tool: Tool, workspa
     assert [json.loads(line) for line in (workspace / "out").read_text().splitlines()] == bodies
 
 
-def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(tool: Tool, workspace: Path) -> None:
+def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(
+    tool: Tool, workspace: Path
+) -> None:
     tool("task", "add", "mail", "x", "--id", "a")
     worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ > pid; exec sleep 600")
     child = wait_for_pid(workspace / "pid")
@@ -101,11 +124,34 @@ def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(tool
     assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
 
 
+def test_an_interrupted_worker_kills_a_command_that_ignores_sigterm(
+    tool: Tool, workspace: Path
+) -> None:
+    tool("task", "add", "mail", "x", "--id", "a")
+    stubborn = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"
+    worker = tool.start("task", "work", "mail", "--", "sh", "-c", stubborn)
+    child = wait_for_pid(workspace / "pid")
+
+    worker.send_signal(signal.SIGTERM)
+    stdout, _ = worker.communicate(timeout=30)
+
+    outlived_its_worker = is_alive(child)
+    if outlived_its_worker:
+        os.kill(child, signal.SIGKILL)
+    assert not outlived_its_worker
+    assert json.loads(stdout)["error"]["code"] == "INTERRUPTED"
+    assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
+
+
 @pytest.mark.leaves_litter
-def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: Tool, workspace: Path) -> None:
+def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(
+    tool: Tool, workspace: Path
+) -> None:
     """It has even left its process group."""
     tool("task", "add", "mail", "x", "--id", "a")
-    script = 'echo $$ > "pid-$TOOL_TASK_GENERATION"; [ "$TOOL_TASK_GENERATION" = 2 ] || exec sleep 600'
+    script = (
+        'echo $$ > "pid-$TOOL_TASK_GENERATION"; [ "$TOOL_TASK_GENERATION" = 2 ] || exec sleep 600'
+    )
     work = ["task", "work", "mail", "--until-empty", "--", "setsid", "-w", "sh", "-c", script]
     worker = tool.start(*work)
     child = wait_for_pid(workspace / "pid-1")
@@ -121,7 +167,9 @@ def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(tool: 
 
 
 @pytest.mark.leaves_litter
-def test_what_a_dead_worker_left_is_ended_also_if_its_task_is_tried_again_by_hand(tool: Tool, workspace: Path) -> None:
+def test_what_a_dead_worker_left_is_ended_also_if_its_task_is_tried_again_by_hand(
+    tool: Tool, workspace: Path
+) -> None:
     """Then all its attempts are before it again, but this claim is not its first."""
     tool("task", "add", "mail", "busy", "x", "--id", "busy", "--id", "x")
     work = ("task", "work", "mail", "--until-empty", "--jobs", "1", "--max-attempts", "1")
@@ -187,7 +235,9 @@ def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path)
 
 
 @pytest.mark.parametrize("queue", ["", "x" * 201])
-def test_a_queue_that_cannot_be_leaves_nothing_behind(tool: Tool, workspace: Path, tmp_path: Path, queue: str) -> None:
+def test_a_queue_that_cannot_be_leaves_nothing_behind(
+    tool: Tool, workspace: Path, tmp_path: Path, queue: str
+) -> None:
     before = file_states(tmp_path)
 
     assert tool("task", "work", queue, "--", "true").code == "VALIDATION_ERROR"
@@ -197,7 +247,7 @@ def test_a_queue_that_cannot_be_leaves_nothing_behind(tool: Tool, workspace: Pat
 
 
 def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
-    """The worker is stopped past its lease and another caller takes the task: on waking up it must let go.
+    """The worker is stopped past its lease. Another caller takes the task meanwhile.
 
     It asks again when a third of its lease is over, after 1.7 s.
     """
@@ -216,19 +266,33 @@ def test_a_lost_lease_ends_the_command(tool: Tool, workspace: Path) -> None:
     assert tool("task", "finish", "a:2").data["effect"] == "updated"
 
 
-def test_a_worker_whose_logs_cannot_be_written_gives_its_tasks_back(tool: Tool, workspace: Path) -> None:
+def test_a_worker_whose_logs_cannot_be_written_gives_its_tasks_back(
+    tool: Tool, workspace: Path
+) -> None:
     """As on a full disk."""
     tool("task", "add", "mail", "x", "y")
     spoil = 'mine=$(dirname "$TOOL_TASK_FILE"); : > "$(dirname "$mine")/tasks-$(basename "$mine")"'
 
-    ran = tool("task", "work", "mail", "--jobs", "2", "--", "sh", "-c", f"{spoil}; echo something; exec sleep 600")
+    ran = tool(
+        "task",
+        "work",
+        "mail",
+        "--jobs",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        f"{spoil}; echo something; exec sleep 600",
+    )
 
     assert ran.code == "IO_ERROR"
     assert ran.response["data"]["given_back"] == 2
     assert statuses(tool) == ["free"] * 2
 
 
-def test_a_worker_that_waits_for_no_lock_waits_for_it_to_give_a_task_back(tool: Tool, workspace: Path) -> None:
+def test_a_worker_that_waits_for_no_lock_waits_for_it_to_give_a_task_back(
+    tool: Tool, workspace: Path
+) -> None:
     tool("task", "add", "mail", "x")
     work = ["task", "work", "mail", "--jobs", "1", "--lock-timeout", "0", "--verbose"]
     worker = tool.start(*work, "--", "sh", "-c", "echo $$ > pid; exec sleep 600")
@@ -242,7 +306,9 @@ def test_a_worker_that_waits_for_no_lock_waits_for_it_to_give_a_task_back(tool: 
     assert statuses(tool) == ["free"]
 
 
-def test_a_failure_that_the_store_has_not_heard_of_is_told_on_the_way_out(tool: Tool, workspace: Path) -> None:
+def test_a_failure_that_the_store_has_not_heard_of_is_told_on_the_way_out(
+    tool: Tool, workspace: Path
+) -> None:
     tool("task", "add", "mail", "x")
     work = ["task", "work", "mail", "--jobs", "1", "--lock-timeout", "100ms", "--verbose"]
     worker = tool.start(*work, "--", "sh", "-c", f"{UNTIL_GO}; echo why; exit 3")
@@ -261,7 +327,7 @@ def test_a_failure_that_the_store_has_not_heard_of_is_told_on_the_way_out(tool: 
 
 @contextmanager
 def locked(workspace: Path) -> Iterator[sqlite3.Connection]:
-    """A foreign program keeps the file of the store, and can read it."""
+    """Lock the file of the store as another program would. Yield its connection."""
     outsider = sqlite3.connect(workspace / ".tool" / "state.db", isolation_level=None)
     outsider.execute("BEGIN EXCLUSIVE")
     yield outsider
@@ -278,7 +344,18 @@ def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
     Outages of servers: tests/state/test_worker.py
     """
     tool("counter", "add", "warm")
-    work = ["task", "work", "mail", "--jobs", "2", "--lease", "60s", "--lock-timeout", "200ms", "--verbose"]
+    work = [
+        "task",
+        "work",
+        "mail",
+        "--jobs",
+        "2",
+        "--lease",
+        "60s",
+        "--lock-timeout",
+        "200ms",
+        "--verbose",
+    ]
     worker = tool.start(*work, "--", "sh", "-c", UNTIL_GO)
     wait_for_line(worker, "nothing to do")
     with outage(workspace):
@@ -301,8 +378,12 @@ def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
 
 def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x")
-    worker = tool.start("task", "work", "mail", "--", "sh", "-c", "echo $$ > pid-$TOOL_TASK_GENERATION; exit 1")
-    freed = wait_until(lambda: [one for one in tool("task", "list").data["tasks"] if "free_at" in one])
+    worker = tool.start(
+        "task", "work", "mail", "--", "sh", "-c", "echo $$ > pid-$TOOL_TASK_GENERATION; exit 1"
+    )
+    freed = wait_until(
+        lambda: [one for one in tool("task", "list").data["tasks"] if "free_at" in one]
+    )
     ended(worker)
 
     began = (workspace / f"pid-{freed[0]['generation']}").stat().st_mtime
@@ -310,7 +391,7 @@ def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, works
 
 
 def ended(worker: Process, *, is_told: bool = False) -> dict[str, Any]:
-    """What a worker that waits for more has done, as it answers a signal."""
+    """Return the report of a worker that a signal ends."""
     if not is_told:
         worker.send_signal(signal.SIGTERM)
     stdout, _ = worker.communicate(timeout=60)
