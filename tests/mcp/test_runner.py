@@ -135,7 +135,7 @@ def test_where_reading_is_held_up_a_process_reads(
 
     async def read_beside() -> Any:
         runner = CommandRunner()
-        async with runner._reading:
+        async with runner._directory_lock:
             task = asyncio.create_task(runner.run(get(here), reads_only=True))
             await in_time([task])
             return json.loads(await task)["data"]
@@ -269,7 +269,7 @@ def test_a_call_that_cannot_begin_to_read_keeps_no_other_from_reading(
             json.loads(await runner.run(get(here), reads_only=True))["error"]["code"] == "IO_ERROR"
         )
         assert await data(runner.run(get(here), reads_only=True))
-        assert not runner._reading.locked()
+        assert not runner._directory_lock.locked()
 
     asyncio.run(ask())
 

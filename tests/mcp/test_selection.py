@@ -47,7 +47,7 @@ def test_only_selects_all_commands_of_parts() -> None:
 def test_every_selects_all_commands() -> None:
     commands = all_commands()
 
-    assert select_commands(commands, every=True) == commands
+    assert select_commands(commands, offer_all=True) == commands
 
 
 def test_a_part_without_commands_is_refused_with_the_name_that_was_meant() -> None:

@@ -42,7 +42,7 @@ def test_a_line_that_is_too_long_is_one_error_and_its_rest_no_message(
     async def read() -> list[list[Any]]:
         streams = [create_memory_object_stream[Any](9) for _ in range(2)]
         (to_server, _), (responses, _) = streams
-        await stdio._Messages(reader, asyncio.get_running_loop()).forward(to_server, responses)
+        await stdio._StdinMessages(reader, asyncio.get_running_loop()).forward(to_server, responses)
         found = []
         for sent, received in streams:
             sent.close()
@@ -67,7 +67,7 @@ def test_a_client_that_floods_the_server_has_to_wait(
     os.write(writer, b"x\n" * 10)
 
     async def read_ahead() -> int:
-        messages = stdio._Messages(reader, asyncio.get_running_loop())
+        messages = stdio._StdinMessages(reader, asyncio.get_running_loop())
         thread = asyncio.create_task(stdio.in_thread(messages._read_lines))
         while messages._lines.qsize() < 3:
             await asyncio.sleep(0.01)
@@ -78,7 +78,7 @@ def test_a_client_that_floods_the_server_has_to_wait(
         count: int = messages._lines.qsize()
         os.close(writer)
         for _ in range(10):
-            messages._room.release()
+            messages._free_slots.release()
         await thread
         return count
 
