@@ -161,6 +161,26 @@ def test_a_call_that_would_be_one_process_too_many_waits_for_another_to_end(here
     assert sorted(answer["effect"] for answer in answers) == ["unchanged", "updated"]
 
 
+def test_each_process_leads_a_group_of_its_own_and_each_command_is_counted(here: Path) -> None:
+    """Without a group, Ctrl-C in the terminal of the server would also reach its commands."""
+
+    async def look_at_process() -> tuple[int, int, int]:
+        runner = CommandRunner()
+        with holding(here / ".tool" / "locks" / "tool.toml.lock"):
+            task = asyncio.create_task(runner.run(_SET, reads_only=False))
+            pid = await waiting_process(runner)
+            group = os.getpgid(pid)
+        await task
+        await runner.run(get(here), reads_only=True)
+        return pid, group, runner.count
+
+    (here / ".tool" / "locks").mkdir(parents=True, mode=0o700)
+    pid, group, count = asyncio.run(look_at_process())
+
+    assert group == pid
+    assert count == 2
+
+
 def test_a_call_that_is_cancelled_ends_as_by_a_signal_and_changes_nothing(here: Path) -> None:
     async def cancel() -> tuple[int, int]:
         runner = CommandRunner()

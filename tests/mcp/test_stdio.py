@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import socket
 import time
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -84,6 +86,24 @@ def test_a_client_that_floods_the_server_has_to_wait(
 
     assert asyncio.run(read_ahead()) == 3
     os.close(reader)
+
+
+def test_what_comes_in_on_a_socket_that_is_stdout_does_not_end_the_connection(
+    stdio: ModuleType,
+) -> None:
+    ours, of_client = socket.socketpair()
+    waiting = Thread(target=stdio._wait_until_closed, args=(ours.fileno(),), daemon=True)
+    waiting.start()
+
+    of_client.send(b"x")
+    # Give the thread some time to end when it must not.
+    waiting.join(_SECONDS_TO_READ_TOO_MUCH)
+    assert waiting.is_alive()
+
+    of_client.close()
+    waiting.join(60)
+    assert not waiting.is_alive()
+    ours.close()
 
 
 @pytest.mark.parametrize(
