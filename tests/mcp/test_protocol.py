@@ -190,7 +190,8 @@ def test_a_prompt_has_a_description_and_the_task_in_its_text(tools: dict[str, To
     text = prompt.messages[0].content.text
     assert "count {sheep}" in text
     assert not text.startswith(prompt.description)
-    for wrong in (("no", {"task": "x"}), (listed[0].name, {}), (listed[0].name, None)):
-        params = SimpleNamespace(name=wrong[0], arguments=wrong[1])
+    wrong: list[tuple[str, object]] = [("no", {"task": "x"}), (listed[0].name, None)]
+    for name, arguments in wrong:
+        params = SimpleNamespace(name=name, arguments=arguments)
         with pytest.raises(MCPError, match="argument task"):
             request(tools, FakeRunner(), FakeSession(), "get_prompt", params)
