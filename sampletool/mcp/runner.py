@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
@@ -121,7 +122,7 @@ class CommandRunner:
             # Without the shield, a cancelled caller would leave the thread of the command behind.
             return await asyncio.shield(task)
         except OSError as error:
-            return error_response(from_os_error(error), argv[0])
+            return error_response(from_os_error(error), _command_of(argv))
         except asyncio.CancelledError:
             command.stop()
             raise
@@ -213,8 +214,14 @@ class CommandRunner:
                     response += line
         if not response:
             killed = CommandKilled(f"exit code {process.returncode}", report=None)
-            return error_response(killed, argv[0])
+            return error_response(killed, _command_of(argv))
         return response
+
+
+def _command_of(argv: list[str]) -> str:
+    """Return the name of the command in a command line, such as `config set`."""
+    words = takewhile(lambda word: not word.startswith("-"), argv)
+    return " ".join(words)
 
 
 async def _report_events(

@@ -35,6 +35,8 @@ def parameters(spec: CommandSpec) -> dict[str, Parameter]:
 def test_a_parameter_is_named_like_its_option() -> None:
     found = parameters(CommandSpec(effect="files"))
 
+    common = {"cwd", "session_id", "lock_timeout", "timeout"}
+    assert found.keys() == {"value", "global"} | common
     assert found["global"].flag == "--global"
     assert found["global"].aliases == {"in_user_file"}
     assert found["value"].flag is None

@@ -98,7 +98,7 @@ def test_a_process_starts_where_the_server_did_whatever_directory_a_reading_call
     answer = asyncio.run(call_from_elsewhere())
     os.chdir(here)
 
-    assert answer["meta"]["cwd"] == str(here)
+    assert answer["meta"].get("cwd") == str(here)
 
 
 def test_no_call_goes_on_in_the_workspace_of_another_when_that_of_the_server_is_gone(
@@ -255,6 +255,7 @@ def test_a_call_whose_process_is_killed_says_so(here: Path) -> None:
 
     assert answer["error"]["code"] == "INTERNAL_ERROR"
     assert "(exit code -9)" in answer["error"]["message"]
+    assert answer["meta"]["command"] == "config.set"
 
 
 def test_a_process_that_cannot_be_started_is_an_answer(here: Path, tmp_path: Path) -> None:
@@ -266,7 +267,9 @@ def test_a_process_that_cannot_be_started_is_an_answer(here: Path, tmp_path: Pat
         (tmp_path / "gone").rmdir()
         return json.loads(await runner.run(["config", "path"], reads_only=False))
 
-    assert asyncio.run(call_from_nowhere())["error"]["code"] == "FILE_NOT_FOUND"
+    answer = asyncio.run(call_from_nowhere())
+    assert answer["error"]["code"] == "FILE_NOT_FOUND"
+    assert answer["meta"]["command"] == "config.path"
 
 
 def test_a_call_that_cannot_begin_to_read_keeps_no_other_from_reading(
