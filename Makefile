@@ -13,7 +13,7 @@ include sampletool/kit/kit.mk
 
 .PHONY: style revision forks docs busy bench soak matrix mutate mutants
 .PHONY: soak-state# state
-.PHONY: node# mcp
+.PHONY: node fastmcp# mcp
 .PHONY: audits# audit
 
 check: style
@@ -34,6 +34,14 @@ $(VENV)/node/.ready: tests/mcp/node/package.json $(READY)# mcp
 	@mkdir -p $(VENV)/node # mcp
 	@cp tests/mcp/node/package.json $(VENV)/node # mcp
 	@cd $(VENV)/node && npm install --no-audit --no-fund --no-package-lock --loglevel=error # mcp
+	@touch $@ # mcp
+
+# In an environment of its own, so that its many packages cannot change those of the tool. # mcp
+fastmcp: $(VENV)/fastmcp/.ready  ## Install fastmcp, a client that tests `tool mcp` # mcp
+
+$(VENV)/fastmcp/.ready: tests/mcp/fastmcp/requirements.txt $(READY)# mcp
+	@$(BIN)/python -m venv --clear $(VENV)/fastmcp # mcp
+	@$(VENV)/fastmcp/bin/python -m pip install --quiet --disable-pip-version-check -r $< # mcp
 	@touch $@ # mcp
 
 docs: $(VENV)/.documents  ## Build the site, to be opened from disk: build/site/index.html

@@ -19,7 +19,10 @@ class Advice:
 
 
 def advise(score: int, set_command: CommandLine, *, blocked_after_kill: bool) -> Advice | None:
-    """Return the advice for a tool with this score, or None if its callers need none."""
+    """Return the advice for the callers of a tool with this score.
+
+    Return None if the score is at least 2: several runs at once are safe then.
+    """
     if score >= 2:
         return None
     rules = [
@@ -33,6 +36,6 @@ def advise(score: int, set_command: CommandLine, *, blocked_after_kill: bool) ->
         rules.append(
             "Do not kill it. You would have to find and remove what a killed run leaves behind."
         )
-    words = set_command.show(key='"$key"', value='"$value"')
+    words = set_command.to_shell(key='"$key"', value='"$value"')
     run_line = f"  {PROGRAM} run-safely -q --lock-timeout 30s -- {words} </dev/null || exit"
     return Advice(rules=rules, loop=["while read -r key value; do", run_line, "done"])

@@ -53,7 +53,7 @@ class FailsAlone(ToolError):
     )
 
     def __init__(self, command: str, what: str, output: str) -> None:
-        """Add the output of the command to the message, if there is any."""
+        """Report what the command does. If it has printed anything, add that to the message."""
         super().__init__(command=redact(command), what=what, output=output or None)
         if output:
             shown = " ".join(output.split()).rstrip(".")

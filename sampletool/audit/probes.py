@@ -11,23 +11,24 @@ from dataclasses import dataclass
 
 from ..kit.safety.signals import Signals
 from .failure import Failure
-from .run import most_at_once
-from .store import Attempt, Candidate, Store, Tally
+from .run import max_concurrent
+from .trial import Attempt, Candidate, Tally, Trial, open_trial
 
 _MAX_BURSTS = 20
 
 _CHANGES = 4
-"""After how many changes of its files a run is stopped or killed, in turn."""
+"""Runs are stopped or killed after the first change of their files, after the second, and so on."""
 
 _LOOKS_PER_RUN = 1000
+"""How often to look for changes in the time that a run usually takes."""
 
 _MAX_USUAL_TIMES = 3
 _MORE_SECONDS = 0.5
-"""A run is given up if it takes longer than three times as long as usual, and half a second."""
+"""A run is given up after three times the usual time and half a second."""
 
 _QUICK_SECONDS = 0.05
 _MAX_ROUNDS = 8
-"""A run that is shorter is tried in up to eight rounds."""
+"""If a run is shorter than 50 ms, its moments are tried in up to eight rounds."""
 
 _ENOUGH_REFUSALS = 2
 """Each may take as long as the tool is willing to wait, and they do not differ."""
@@ -90,95 +91,107 @@ class Kill:
 def probe_burst(candidate: Candidate, signals: Signals, runs: int) -> Burst:
     """Start many runs at the same moment. Each sets a key of its own.
 
-    If no two of them certainly overlapped, because the tool is too quick, try again.
+    A quick run may exit before the next one begins. So if no two of them were seen running at the
+    same moment, try again.
     """
-    with Store(candidate, signals) as store:
-        before = store.prepare()
-        most = 0
+    with open_trial(candidate, signals) as trial:
+        first = trial.prepare()
+        most_at_once = 0
         bursts = 0
-        while most < 2 and bursts < _MAX_BURSTS:
-            attempts = start_together(store, runs)
-            store.finish(*attempts)
-            most = max(most, most_at_once([attempt.run for attempt in attempts]))
+        while most_at_once < 2 and bursts < _MAX_BURSTS:
+            attempts = start_together(trial, runs)
+            trial.finish_all(attempts)
+            concurrent = max_concurrent([attempt.run for attempt in attempts])
+            most_at_once = max(most_at_once, concurrent)
             bursts += 1
-        return Burst(bursts=bursts, runs=runs, most_at_once=most, tally=store.tally(before))
+        return Burst(
+            bursts=bursts,
+            runs=runs,
+            most_at_once=most_at_once,
+            tally=trial.tally(first),
+        )
 
 
-def start_together(store: Store, runs: int) -> list[Attempt]:
+def start_together(trial: Trial, runs: int) -> list[Attempt]:
     """Start runs that begin at the same moment.
 
-    Each is stopped as soon as its program is loaded, and continued when all are.
+    Each is stopped as soon as its program is loaded. When all are, they are continued.
     """
     attempts = []
     for _ in range(runs):
-        attempt = store.start()
+        attempt = trial.start()
         attempt.run.send(signal.SIGSTOP)
         attempts.append(attempt)
     for attempt in attempts:
-        attempt.run.let_go()
+        attempt.run.resume()
     return attempts
 
 
-def probe_stall(candidate: Candidate, signals: Signals, by_time: int) -> Stall:
-    """Stop one run in the middle, let another one end, then continue the first one.
+def probe_stall(candidate: Candidate, signals: Signals, moments: int) -> Stall:
+    """Stop one run in the middle, let another one finish, then continue the first one.
 
     A run that is stopped between reading and writing overwrites what the other one has written. A
-    run that is stopped while it holds a lock makes the other one wait, which then has to give up in
+    run that is stopped while it holds a lock makes the other one wait. That one has to give up in
     time, and to say why.
     """
-    with Store(candidate, signals) as store:
-        before = store.prepare()
+    with open_trial(candidate, signals) as trial:
+        first = trial.prepare()
         stopped = 0
         refused = 0
         hung = 0
-        for attempt in _runs_in_the_middle(store, before, by_time):
+        for attempt in _runs_to_interrupt(trial, first, moments):
             if attempt.run.stop(signals):
                 stopped += 1
-                (outcome,) = store.finish(store.start())
+                outcome = trial.finish(trial.start())
                 if isinstance(outcome, Failure):
                     refused += 1
                 elif outcome == "hung":
                     hung += 1
-            attempt.run.let_go()
-            store.finish(attempt)
+            attempt.run.resume()
+            trial.finish(attempt)
             if hung > 0 or refused >= _ENOUGH_REFUSALS:
                 break
         return Stall(
             stopped=stopped,
             refused_meanwhile=refused,
             hung_meanwhile=hung,
-            tally=store.tally(before),
+            tally=trial.tally(first),
         )
 
 
-def probe_kill(candidate: Candidate, signals: Signals, by_time: int) -> Kill:
+def probe_kill(candidate: Candidate, signals: Signals, moments: int) -> Kill:
     """Kill one run in the middle. Another one has to succeed, and everything has to be readable.
 
     A run that leaves a lock or half a file behind blocks all that follow.
     """
-    with Store(candidate, signals) as store:
-        before = store.prepare()
+    with open_trial(candidate, signals) as trial:
+        first = trial.prepare()
         killed = 0
         is_blocked = False
-        for attempt in _runs_in_the_middle(store, before, by_time):
-            attempt.run.end()
+        for attempt in _runs_to_interrupt(trial, first, moments):
+            attempt.run.kill()
             killed += 1
-            is_blocked = not _another_succeeds(store, candidate.deadline_seconds)
-            if is_blocked:
+            if not _another_run_succeeds(trial, candidate.deadline_seconds):
+                is_blocked = True
                 break
-        return Kill(killed=killed, blocked_afterwards=is_blocked, tally=store.tally(before))
+        return Kill(killed=killed, blocked_afterwards=is_blocked, tally=trial.tally(first))
 
 
-def _another_succeeds(store: Store, max_rest_seconds: float) -> bool:
-    """Return whether a new run succeeds. If it is refused, try again when it says, or soon."""
+def _another_run_succeeds(trial: Trial, max_rest_seconds: float) -> bool:
+    """Return whether a new run succeeds.
+
+    If it is refused, try again: when the failure says, or else after a short rest. A run that hangs
+    is not tried again.
+    """
+    signals = trial.sandbox.signals
     for attempts_left in reversed(range(_ATTEMPTS_AFTER_KILL)):
-        (outcome,) = store.finish(store.start())
+        outcome = trial.finish(trial.start())
         if not isinstance(outcome, Failure):
             return outcome == "claimed"
         if attempts_left > 0:
             rest_seconds = max(outcome.retry_after_seconds or 0, _REST_SECONDS)
-            store.signals.wait(min(rest_seconds, max_rest_seconds))
-            store.signals.check()
+            signals.wait(min(rest_seconds, max_rest_seconds))
+            signals.check()
     return False
 
 
@@ -186,46 +199,58 @@ def _another_succeeds(store: Store, max_rest_seconds: float) -> bool:
 class Moment:
     """When to stop or kill a run."""
 
-    part: float = 0.0
-    """After this part of the time that a run usually takes."""
+    fraction: float = 0.0
+    """After this fraction of the time that a run usually takes."""
     changes: int = 0
     """After so many changes of its files."""
 
 
-def staggered(by_time: int, usual_seconds: float) -> list[Moment]:
-    """Return the moments. A quick tool has more, because they are shorter and cost less."""
+def choose_moments(count: int, usual_seconds: float) -> list[Moment]:
+    """Return `count` moments that are spread over a run, and one after each of its changes.
+
+    A quick tool gets several times as many: its moments are harder to hit, and its runs cost less.
+    """
     rounds = max(1, min(_MAX_ROUNDS, int(_QUICK_SECONDS / usual_seconds)))
-    count = by_time * rounds
-    moments = [Moment(part=(number + 0.5) / count) for number in range(count)]
-    by_change = [Moment(changes=number) for number in range(1, _CHANGES + 1)]
-    return moments + by_change * rounds
+    spread_count = count * rounds
+    spread = [Moment(fraction=(index + 0.5) / spread_count) for index in range(spread_count)]
+    after_changes = [Moment(changes=changes) for changes in range(1, _CHANGES + 1)]
+    return spread + after_changes * rounds
 
 
-def _runs_in_the_middle(store: Store, before: Attempt, by_time: int) -> Iterator[Attempt]:
-    """Yield a run at each moment that it reaches. `before` shows how long a run usually takes."""
-    usual_seconds = before.run.lasted_seconds
-    for moment in staggered(by_time, usual_seconds):
-        attempt = run_until(moment, store, usual_seconds)
+def _runs_to_interrupt(trial: Trial, first: Attempt, moments: int) -> Iterator[Attempt]:
+    """Start one run for each moment, and yield it when it has reached the moment.
+
+    A run that exits before is not yielded. How long a run usually takes is known from the `first`
+    one.
+    """
+    usual_seconds = first.run.elapsed_seconds
+    for moment in choose_moments(moments, usual_seconds):
+        attempt = start_until(moment, trial, usual_seconds)
         if attempt is not None:
             yield attempt
 
 
-def run_until(moment: Moment, store: Store, usual_seconds: float) -> Attempt | None:
-    """Return a new run at this moment, or None if it never reached it."""
+def start_until(moment: Moment, trial: Trial, usual_seconds: float) -> Attempt | None:
+    """Start a run, wait until it reaches the moment, and return it.
+
+    Return None if the run never reached the moment: it exited before, or took too long.
+    """
+    sandbox = trial.sandbox
     max_seconds = _MAX_USUAL_TIMES * usual_seconds + _MORE_SECONDS
     changes = 0
-    seen = store.snapshot()
-    attempt = store.start()
-    while not attempt.run.is_over() and attempt.run.lasted_seconds < max_seconds:
-        store.signals.check()
+    last_states = sandbox.file_states()
+    attempt = trial.start()
+    while not attempt.run.poll() and attempt.run.elapsed_seconds < max_seconds:
+        sandbox.signals.check()
+        # Looking at the files slows the run down, so look only if changes matter.
         if changes < moment.changes:
-            now = store.snapshot()
-            if now != seen:
-                seen = now
+            states = sandbox.file_states()
+            if states != last_states:
+                last_states = states
                 changes += 1
-        is_late_enough = attempt.run.lasted_seconds >= moment.part * usual_seconds
+        is_late_enough = attempt.run.elapsed_seconds >= moment.fraction * usual_seconds
         if changes >= moment.changes and is_late_enough:
             return attempt
-        store.signals.wait(usual_seconds / _LOOKS_PER_RUN)
-    store.finish(attempt)
+        sandbox.signals.wait(usual_seconds / _LOOKS_PER_RUN)
+    trial.finish(attempt)
     return None

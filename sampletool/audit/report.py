@@ -4,7 +4,7 @@ People paste it into public places. So it contains no passwords.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,9 +12,9 @@ from ..kit.contract.response import UNTRUSTED
 from ..kit.contract.text import redact
 from .advice import Advice
 from .command_line import CommandLine
-from .failure import Failure, grouped
+from .failure import Failure, group_failures
 from .probes import Burst, Kill, Stall
-from .store import Candidate, Tally
+from .trial import Candidate, Tally
 
 _COLUMNS = ("claimed", "survived", "lost", "failed", "hung")
 
@@ -64,7 +64,7 @@ class FailureReport:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of an audit. A forecast only has the commands."""
+    """The result of an audit. Of a forecast, only the first three members are not None."""
 
     command: str
     """The command that sets a key."""
@@ -85,52 +85,68 @@ class Report:
     advice: Advice | None = None
 
     def lines(self) -> list[str]:
-        """Return the Markdown."""
+        """Return the report as Markdown."""
         if self.probes is None:
-            commands = [_code(str(words)) for words in (self.set_words, self.get_words)]
-            return ["Would run, without a shell:", *_items(commands)]
-        lines = [f"## {_code(self.command)}: {self.score} of 3", "", f"In short: {self.meaning}."]
-        lines += _items(self.because)
-        lines += ["", *_table(self.probes), "", self._failures_line()]
-        lines += _items(_code(kind.summary()) for kind in grouped(self.probes.failures))
-        lines += _items(self.inconclusive, title="Inconclusive")
-        lines += _items(self.not_tested, title="Not tested")
-        if self.advice is not None:
-            lines += _items(self.advice.rules, title="Advice for callers")
-            lines += ["", "The loop:", ""]
-            lines += [f"    {line}" for line in self.advice.loop]
+            return self._forecast_lines()
+        lines = [f"## {_inline_code(self.command)}: {self.score} of 3"]
+        lines += ["", f"In short: {self.meaning}."]
+        lines += _bullet_list(self.because)
+        lines += ["", *_probe_table(self.probes)]
+        lines += self._failure_lines(self.probes)
+        lines += _bullet_list(self.inconclusive, heading="Inconclusive")
+        lines += _bullet_list(self.not_tested, heading="Not tested")
+        lines += self._advice_lines()
         return lines
 
-    def _failures_line(self) -> str:
+    def _forecast_lines(self) -> list[str]:
+        commands = [_inline_code(str(words)) for words in (self.set_words, self.get_words)]
+        return ["Would run, without a shell:", *_bullet_list(commands)]
+
+    def _failure_lines(self, findings: Findings) -> list[str]:
         if self.failures is None or not self.failed_loudly:
-            return "No run failed."
-        return self.failures.summary(self.failed_loudly)
+            return ["", "No run failed."]
+        summaries = []
+        for failure in group_failures(findings.failures):
+            summaries.append(_inline_code(failure.summary()))
+        return ["", self.failures.summary(self.failed_loudly), *_bullet_list(summaries)]
+
+    def _advice_lines(self) -> list[str]:
+        if self.advice is None:
+            return []
+        # Four spaces make a line code.
+        loop = [f"    {line}" for line in self.advice.loop]
+        rules = _bullet_list(self.advice.rules, heading="Advice for callers")
+        return [*rules, "", "The loop:", "", *loop]
 
 
 def forecast(candidate: Candidate) -> Report:
-    """Return the report of an audit that has not begun."""
+    """Return the report of an audit that has not begun. It has only the commands."""
     return Report(
-        command=redact(candidate.set_command.show()),
-        set_words=_words_to_show(candidate.set_command),
-        get_words=_words_to_show(candidate.get_command),
+        command=redact(candidate.set_command.to_shell()),
+        set_words=_redacted_words(candidate.set_command),
+        get_words=_redacted_words(candidate.get_command),
     )
 
 
-def _words_to_show(command: CommandLine) -> list[str]:
+def _redacted_words(command: CommandLine) -> list[str]:
     return [redact(word) for word in command.words]
 
 
-def _items(items: Iterable[str] | None, title: str = "") -> list[str]:
-    """Return a list in Markdown, with an empty line and a heading before it."""
-    lines = [f"* {item}" for item in items or ()]
-    if not lines:
+def _bullet_list(items: Sequence[str] | None, heading: str = "") -> list[str]:
+    """Return a list in Markdown, with an empty line and the heading before it.
+
+    Return no lines if there are no items, not even the heading.
+    """
+    if not items:
         return []
-    if title:
-        return ["", f"### {title}", "", *lines]
-    return ["", *lines]
+    lines = [""]
+    if heading:
+        lines += [f"### {heading}", ""]
+    lines += [f"* {item}" for item in items]
+    return lines
 
 
-def _table(findings: Findings) -> list[str]:
+def _probe_table(findings: Findings) -> list[str]:
     """Return a table in Markdown, with a row for each probe."""
     row = "| {:5} | {:>7} | {:>8} | {:>4} | {:>6} | {:>4} | {} |"
     lines = [
@@ -150,10 +166,11 @@ def _table(findings: Findings) -> list[str]:
     return lines
 
 
-def _code(text: str) -> str:
-    """Return a foreign text as code, whatever it contains."""
+def _inline_code(text: str) -> str:
+    """Return a foreign text as code in Markdown, whatever it contains."""
     if "`" not in text:
         return f"`{text}`"
-    longest = max(len(backticks) for backticks in re.findall("`+", text))
-    fence = "`" * (longest + 1)
+    # Text with backticks needs a delimiter of more backticks than any row of them in the text.
+    longest_row = max(len(backticks) for backticks in re.findall("`+", text))
+    fence = "`" * (longest_row + 1)
     return f"{fence} {text} {fence}"

@@ -14,7 +14,7 @@ from ..kit.contract.duration import say_duration
 from .advice import advise
 from .failure import Failure
 from .report import FailureReport, Findings, Report, forecast
-from .store import Candidate
+from .trial import Candidate
 
 MEANINGS = (
     "it silently loses or corrupts data, so never run two at the same time",
@@ -34,9 +34,9 @@ NEVER_TESTED = (
 
 def judge(candidate: Candidate, findings: Findings) -> Report:
     """Return the report with the score of a tool."""
-    failures = _count_failures(findings.failures)
+    failure_report = _count_failures(findings.failures)
     losses = list(_losses(findings))
-    faults = list(_faults(findings, failures, candidate.deadline_seconds))
+    faults = list(_faults(findings, failure_report, candidate.deadline_seconds))
     inconclusive = list(_inconclusive(findings))
     score = _score(losses, faults, inconclusive)
     tallies = findings.tallies.values()
@@ -50,10 +50,10 @@ def judge(candidate: Candidate, findings: Findings) -> Report:
         silently_lost=sum(tally.silently_lost for tally in tallies),
         failed_loudly=sum(tally.failed_loudly for tally in tallies),
         hung=sum(tally.hung for tally in tallies),
-        failures=failures,
+        failures=failure_report,
         probes=findings,
         inconclusive=inconclusive,
-        not_tested=[*_not_met(findings), *NEVER_TESTED],
+        not_tested=[*_unseen(findings), *NEVER_TESTED],
         advice=advise(
             score,
             candidate.set_command,
@@ -62,18 +62,18 @@ def judge(candidate: Candidate, findings: Findings) -> Report:
     )
 
 
-def _count_failures(kinds: list[Failure]) -> FailureReport:
+def _count_failures(failures: list[Failure]) -> FailureReport:
     """Return how many failures have a code, a hint when to retry, and a holder."""
     with_code = 0
     with_hint = 0
     with_holder = 0
-    for kind in kinds:
-        if kind.code is not None:
-            with_code += kind.count
-        if kind.retry_after_seconds is not None:
-            with_hint += kind.count
-        if kind.names_holder:
-            with_holder += kind.count
+    for failure in failures:
+        if failure.code is not None:
+            with_code += failure.count
+        if failure.retry_after_seconds is not None:
+            with_hint += failure.count
+        if failure.names_holder:
+            with_holder += failure.count
     return FailureReport(
         json_with_code=with_code,
         say_when_to_retry=with_hint,
@@ -82,6 +82,7 @@ def _count_failures(kinds: list[Failure]) -> FailureReport:
 
 
 def _score(losses: list[str], faults: list[str], inconclusive: list[str]) -> int:
+    """Return the score, as the module docstring defines it."""
     if losses:
         return 0
     if faults:
@@ -92,6 +93,7 @@ def _score(losses: list[str], faults: list[str], inconclusive: list[str]) -> int
 
 
 def _losses(findings: Findings) -> Iterator[str]:
+    """Yield what the tool lost or corrupted without saying so."""
     for name, tally in findings.tallies.items():
         if tally.silently_lost:
             lost = f"{tally.silently_lost} of {tally.claimed} changes"
@@ -102,14 +104,15 @@ def _losses(findings: Findings) -> Iterator[str]:
 
 def _faults(
     findings: Findings,
-    failures: FailureReport,
+    failure_report: FailureReport,
     deadline_seconds: float,
 ) -> Iterator[str]:
-    total = sum(kind.count for kind in findings.failures)
-    without_code = total - failures.json_with_code
+    """Yield why callers have to work around how the tool fails."""
+    total = sum(failure.count for failure in findings.failures)
+    without_code = total - failure_report.json_with_code
     if without_code > 0:
         yield f"{without_code} of {total} failures are not JSON with a code"
-    without_hint = total - failures.say_when_to_retry
+    without_hint = total - failure_report.say_when_to_retry
     if without_hint > 0:
         yield f"{without_hint} of {total} failures do not say when to retry"
     for name, tally in findings.tallies.items():
@@ -120,6 +123,7 @@ def _faults(
 
 
 def _inconclusive(findings: Findings) -> Iterator[str]:
+    """Yield which probes could not show anything."""
     if findings.burst.most_at_once < 2:
         yield f"burst: in {findings.burst.bursts} bursts, no two runs were seen to overlap"
     if not findings.stall.stopped:
@@ -128,8 +132,8 @@ def _inconclusive(findings: Findings) -> Iterator[str]:
         yield "kill: no run could be killed before it was over"
 
 
-def _not_met(findings: Findings) -> Iterator[str]:
-    """Yield what the probes could have shown, but no run came to it."""
+def _unseen(findings: Findings) -> Iterator[str]:
+    """Yield what the probes would have shown if it had happened."""
     if not findings.failures:
         yield "how a conflict is reported: no run failed"
     if not (findings.stall.refused_meanwhile or findings.stall.hung_meanwhile):

@@ -93,11 +93,7 @@ def check_access(address: HttpAddress, host_name: str | None) -> HttpAccess:
                 "To allow clients on other machines, pass --host with the name of this machine"
             )
         return HttpAccess(host_names=_LOOPBACK_NAMES, token=token)
-    problem = None
-    if token is None:
-        problem = f"{TOKEN_VARIABLE} is not set"
-    elif len(token) < MIN_TOKEN_CHARACTERS:
-        problem = f"the one in {TOKEN_VARIABLE} is too short"
+    problem = _find_token_problem(token)
     if problem is not None:
         raise TokenRequired(
             address=str(address),
@@ -106,3 +102,12 @@ def check_access(address: HttpAddress, host_name: str | None) -> HttpAccess:
             length=MIN_TOKEN_CHARACTERS,
         )
     return HttpAccess(host_names=(host_name, *_LOOPBACK_NAMES), token=token)
+
+
+def _find_token_problem(token: str | None) -> str | None:
+    """Return why other machines may not reach a server with this token, or None if they may."""
+    if token is None:
+        return f"{TOKEN_VARIABLE} is not set"
+    if len(token) < MIN_TOKEN_CHARACTERS:
+        return f"the one in {TOKEN_VARIABLE} is too short"
+    return None

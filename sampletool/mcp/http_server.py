@@ -67,17 +67,9 @@ async def serve_protocol(
     stop_work: Callable[[], Awaitable[None]],
 ) -> None:
     """Serve a protocol until a signal makes `wake_up_descriptor` readable, then stop its work."""
-    app = protocol.streamable_http_app(
-        streamable_http_path=PATH,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=access.allowed_hosts(),
-            allowed_origins=access.allowed_origins(),
-        ),
-    )
-    if access.token is not None:
-        app = _require_token(app, access.token)
-    server = _Server(uvicorn.Config(app, log_config=None, access_log=False))
-    server.config.timeout_graceful_shutdown = 1
+    app = _create_app(protocol, access)
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    server = _Server(config)
 
     is_over = asyncio.Event()
     serving = asyncio.create_task(server.serve(sockets=[listener]))
@@ -100,26 +92,42 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Do nothing, where the base class would replace the handlers of the tool."""
         yield
+
+
+def _create_app(protocol: Protocol[Any], access: HttpAccess) -> Any:
+    """Return the application that uvicorn serves. It refuses requests without access."""
+    app = protocol.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=access.allowed_hosts(),
+            allowed_origins=access.allowed_origins(),
+        ),
+    )
+    if access.token is None:
+        return app
+    return _require_token(app, access.token)
 
 
 def _require_token(app: Any, token: str) -> Any:
     """Return an application that only serves requests with this bearer token."""
-    expected = f"Bearer {token}".encode()
+    expected_header = f"Bearer {token}".encode()
 
-    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+    async def check_token_and_serve(scope: Scope, receive: Receive, send: Send) -> None:
+        # Other scopes, such as "lifespan", are not requests and have no headers.
         if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            # The time to compare must not reveal how much of a guess is right.
-            if not hmac.compare_digest(given, expected):
-                await _refuse(send)
+            header = dict(scope["headers"]).get(b"authorization", b"")
+            # The time that comparing takes must not reveal how much of a guess is right.
+            if not hmac.compare_digest(header, expected_header):
+                await _respond_unauthorized(send)
                 return
         await app(scope, receive, send)
 
-    return serve
+    return check_token_and_serve
 
 
-async def _refuse(send: Send) -> None:
+async def _respond_unauthorized(send: Send) -> None:
     headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 401, "headers": headers})
     await send({"type": "http.response.body", "body": b""})

@@ -63,33 +63,41 @@ class Parameter:
 
 
 def parameters_of(
-    described: list[dict[str, Any]],
+    own: list[dict[str, Any]],
     common: list[dict[str, Any]],
     spec: CommandSpec,
 ) -> list[Parameter]:
-    """Return the parameters of a tool.
+    """Return the parameters of the tool for a command.
 
-    `described` is what the manifest says about the parameters of the command itself, `common` what
-    it says about those of all commands.
+    `own` are the parameters of the command itself, as the manifest describes them, and `common`
+    those of all commands.
     """
     parameters = []
-    for description in described:
+    for description in own:
         name = description["name"]
-        if name not in _ABOUT_OUTPUT:
-            reads_stdin = name in spec.stdin_arguments
-            is_shown = name not in _IN_INSTRUCTIONS
-            parameters.append(
-                _to_parameter(description, reads_stdin=reads_stdin, is_shown=is_shown)
-            )
+        if name in _ABOUT_OUTPUT:
+            continue
+        parameter = _to_parameter(
+            description,
+            reads_stdin=name in spec.stdin_arguments,
+            is_shown=name not in _IN_INSTRUCTIONS,
+        )
+        parameters.append(parameter)
     for description in common:
-        if description["name"] in _COMMON_TO_ALL_TOOLS:
-            is_shown = _is_common_one_shown(description["name"], spec)
-            parameters.append(_to_parameter(description, reads_stdin=False, is_shown=is_shown))
+        name = description["name"]
+        if name not in _COMMON_TO_ALL_TOOLS:
+            continue
+        parameter = _to_parameter(
+            description,
+            reads_stdin=False,
+            is_shown=_is_common_parameter_shown(name, spec),
+        )
+        parameters.append(parameter)
     return parameters
 
 
-def _is_common_one_shown(name: str, spec: CommandSpec) -> bool:
-    """Return whether the schema names a parameter that all tools take."""
+def _is_common_parameter_shown(name: str, spec: CommandSpec) -> bool:
+    """Return whether the schema of a tool names a parameter that all tools take."""
     if name in _ONLY_FOR_CHANGES:
         return spec.effect != "nothing"
     if name == "lock_timeout":
@@ -103,47 +111,58 @@ def _to_parameter(
     reads_stdin: bool,
     is_shown: bool,
 ) -> Parameter:
-    flags = [to_name(flag) for flag in description.get("flags", ()) if flag.startswith("--")]
-    name = flags[0] if flags else description["name"]
-    aliases = {description["name"], *flags} - {name}
+    """Return the parameter that the manifest describes so."""
+    manifest_name = description["name"]
+    flags = description.get("flags", [])
+    long_names = [to_parameter_name(flag) for flag in flags if flag.startswith("--")]
+    if long_names:
+        # The manifest lists the long spelling of an option first.
+        name = long_names[0]
+        flag = flags[0]
+    else:
+        name = manifest_name
+        flag = None
     value_type = description["type"]
     if value_type not in ("integer", "number", "boolean"):
         value_type = "string"
     return Parameter(
         name=name,
-        aliases=frozenset(aliases),
-        flag=description["flags"][0] if flags else None,
+        aliases=frozenset({manifest_name, *long_names} - {name}),
+        flag=flag,
         type=value_type,
         is_required=description["required"],
         is_list=description["repeatable"],
         reads_stdin=reads_stdin,
-        schema=_schema(description, value_type),
+        schema=_to_schema(description, value_type),
         is_shown=is_shown,
     )
 
 
-def to_name(flag: str) -> str:
-    """Return the name of a parameter that a caller writes like an option: `--if-version`."""
-    return flag.lstrip("-").replace("-", "_")
+def to_parameter_name(text: str) -> str:
+    """Return the name of a parameter that may be written like an option: `--if-version`."""
+    return text.lstrip("-").replace("-", "_")
 
 
-def _schema(description: dict[str, Any], value_type: str) -> dict[str, Any]:
-    value: dict[str, Any] = {"type": value_type}
-    for name in ("minimum", "maximum", "default"):
-        if name in description:
-            value[name] = description[name]
-    if description["name"] == "timeout":
-        value["default"] = DEFAULT_TIMEOUT
+def _to_schema(description: dict[str, Any], value_type: str) -> dict[str, Any]:
+    """Return the JSON Schema of a parameter that the manifest describes so."""
+    name = description["name"]
+    value_schema: dict[str, Any] = {"type": value_type}
+    for keyword in ("minimum", "maximum", "default"):
+        if keyword in description:
+            value_schema[keyword] = description[keyword]
+    if name == "timeout":
+        value_schema["default"] = DEFAULT_TIMEOUT
     if "choices" in description:
-        value["enum"] = description["choices"]
-    text = _without_stdin(description.get("help", ""))
-    text = _SHORT_DESCRIPTIONS.get(description["name"], text)
+        value_schema["enum"] = description["choices"]
+    text = _SHORT_DESCRIPTIONS.get(name)
+    if text is None:
+        text = _without_stdin(description.get("help", ""))
     if description["repeatable"]:
-        return {"type": "array", "items": value, "description": text}
-    return {**value, "description": text}
+        return {"type": "array", "items": value_schema, "description": text}
+    return {**value_schema, "description": text}
 
 
 def _without_stdin(text: str) -> str:
-    """Return the text without sentences about stdin, which a tool cannot read."""
+    """Return the text without the sentences about stdin, which a tool cannot read."""
     sentences = _SENTENCE_END.split(text)
     return " ".join(sentence for sentence in sentences if "stdin" not in sentence)

@@ -45,9 +45,9 @@ def create_protocol(runner: CommandRunner, loading: asyncio.Future[Tools]) -> Pr
 
 def describe_tools(tools: Tools) -> types.ListToolsResult:
     """Return the list of tools as clients get it."""
-    described = []
+    descriptions = []
     for tool in tools.values():
-        described.append(
+        descriptions.append(
             types.Tool(
                 name=tool.name,
                 description=tool.description,
@@ -56,7 +56,7 @@ def describe_tools(tools: Tools) -> types.ListToolsResult:
                 annotations=types.ToolAnnotations.model_validate(tool.annotations),
             )
         )
-    return types.ListToolsResult(tools=described)
+    return types.ListToolsResult(tools=descriptions)
 
 
 class _Handlers:
@@ -66,32 +66,33 @@ class _Handlers:
         self._runner = runner
         self._loading = loading
 
-    async def _tools(self) -> Tools:
+    async def _wait_for_tools(self) -> Tools:
         # A request that is cancelled must not cancel the loading.
         return await asyncio.shield(self._loading)
 
-    async def _read(self, argv: list[str]) -> bytes:
+    async def _run_for_resource(self, argv: list[str]) -> bytes:
+        """Run a command whose response is the content of a resource."""
         # `lab run` starts processes, so it must not run in the process of the server.
         reads_only = argv[:2] != ["lab", "run"]
         return await self._runner.run(argv, reads_only=reads_only)
 
     async def list_tools(self, _context: Context, _params: Any) -> types.ListToolsResult:
-        return describe_tools(await self._tools())
+        return describe_tools(await self._wait_for_tools())
 
     async def call_tool(
         self,
         context: Context,
         params: types.CallToolRequestParams,
     ) -> types.CallToolResult:
-        tools = await self._tools()
+        tools = await self._wait_for_tools()
         tool = tools.get(params.name)
         if tool is None:
             raise _unknown_tool(params.name, tools)
-        numbers = count(1)
+        event_numbers = count(1)
 
         async def report_progress(event: dict[str, Any]) -> None:
-            text = json.dumps(event)
-            await context.session.report_progress(next(numbers), None, text)
+            # The total is None: a command does not know how many events will follow.
+            await context.session.report_progress(next(event_numbers), None, json.dumps(event))
 
         try:
             argv = tool.command_line(params.arguments or {})
@@ -102,13 +103,17 @@ class _Handlers:
             )
         except ToolError as error:
             line = error_response(error, tool.command)
-        return _to_result(tool.in_own_words(line))
+        return _to_result(tool.translate_response(line))
 
     async def list_resources(self, _context: Context, _params: Any) -> types.ListResourcesResult:
         resources = []
-        for each in await list_resources(self._read):
+        for resource in await list_resources(self._run_for_resource):
             resources.append(
-                types.Resource(uri=each.uri, name=each.name, description=each.description)
+                types.Resource(
+                    uri=resource.uri,
+                    name=resource.name,
+                    description=resource.description,
+                )
             )
         return types.ListResourcesResult(resources=resources)
 
@@ -118,12 +123,12 @@ class _Handlers:
         _params: Any,
     ) -> types.ListResourceTemplatesResult:
         templates = []
-        for each in await list_templates(self._read):
+        for template in await list_templates(self._run_for_resource):
             templates.append(
                 types.ResourceTemplate(
-                    uri_template=each.uri,
-                    name=each.name,
-                    description=each.description,
+                    uri_template=template.uri,
+                    name=template.name,
+                    description=template.description,
                 )
             )
         return types.ListResourceTemplatesResult(resource_templates=templates)
@@ -134,9 +139,9 @@ class _Handlers:
         params: types.ReadResourceRequestParams,
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        text = await read_resource(self._read, uri)
+        text = await read_resource(self._run_for_resource, uri)
         if text is None:
-            raise _invalid(f"There is no resource {quoted(uri)}.")
+            raise _invalid_params(f"There is no resource {quoted(uri)}.")
         contents = types.TextResourceContents(uri=params.uri, text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -156,7 +161,7 @@ class _Handlers:
         arguments = params.arguments or {}
         if params.name not in _PROMPTS or "task" not in arguments:
             names = ", ".join(_PROMPTS)
-            raise _invalid(f"The prompts are: {names}. Each has the argument task.")
+            raise _invalid_params(f"The prompts are: {names}. Each has the argument task.")
         description, text = _read_prompt(_PROMPTS[params.name])
         content = types.TextContent(type="text", text=text.replace("{task}", arguments["task"]))
         message = types.PromptMessage(role="user", content=content)
@@ -164,7 +169,10 @@ class _Handlers:
 
 
 def _to_result(line: bytes) -> types.CallToolResult:
-    """Return a response in the form of the protocol."""
+    """Return a response, a line of JSON, in the form of the protocol.
+
+    It contains the response twice: as an object, and as text for clients that only read text.
+    """
     response = json.loads(line)
     text = types.TextContent(type="text", text=line.decode().rstrip("\n"))
     return types.CallToolResult(
@@ -181,10 +189,13 @@ def _read_prompt(path: Path) -> tuple[str, str]:
 
 
 def _unknown_tool(name: str, tools: Tools) -> MCPError:
-    message = f"There is no tool {quoted(name)}. {did_you_mean(name, list(tools))}"
-    more = f"A server that was started with `{PROGRAM} mcp --all` offers all commands."
-    return _invalid(f"{message.rstrip()} {more}")
+    sentences = [f"There is no tool {quoted(name)}."]
+    hint = did_you_mean(name, list(tools))
+    if hint:
+        sentences.append(hint)
+    sentences.append(f"A server that was started with `{PROGRAM} mcp --all` offers all commands.")
+    return _invalid_params(" ".join(sentences))
 
 
-def _invalid(message: str) -> MCPError:
+def _invalid_params(message: str) -> MCPError:
     return MCPError(code=types.INVALID_PARAMS, message=message)

@@ -82,11 +82,12 @@ async def list_resources(run_command: RunCommand) -> list[Resource]:
 async def list_templates(run_command: RunCommand) -> list[Resource]:
     """Return the templates for the addresses of resources."""
     has_lab = bool(await _list_races(run_command))
-    return [each for each in TEMPLATES if has_lab or each.name != "race"]
+    return [template for template in TEMPLATES if has_lab or template.name != "race"]
 
 
 async def read_resource(run_command: RunCommand, uri: str) -> str | None:
     """Return the text of a resource, or None if there is no such resource."""
+    # The name of a file can contain bytes that are not UTF-8, as in `list_resources`.
     path = unquote(uri.removeprefix(_SCHEME), errors="surrogateescape")
     kind, _slash, name = path.partition("/")
     if kind == "manifest":
@@ -95,8 +96,8 @@ async def read_resource(run_command: RunCommand, uri: str) -> str | None:
         races = [race["name"] for race in await _list_races(run_command)]
         if name not in races:
             return None
-        command = ["lab", "run", "--format=text", "--timeout=60s", "--", name]
-        return (await run_command(command)).decode() or None
+        report = await run_command(["lab", "run", "--format=text", "--timeout=60s", "--", name])
+        return report.decode() or None
     if kind == "session":
         session_id, _slash, file = name.partition("/")
         return _read_output(session_id, file)
@@ -104,7 +105,10 @@ async def read_resource(run_command: RunCommand, uri: str) -> str | None:
 
 
 async def _read_manifest(run_command: RunCommand, name: str) -> str | None:
-    """Return the index, what all commands share (`schema`), or the manifest of one command."""
+    """Return the manifest of a command, or None if there is no such command.
+
+    Without a name, return the index of all commands. The name `schema` means what they share.
+    """
     command = ["manifest"]
     if name == "schema":
         command.append("--schema")
@@ -126,9 +130,9 @@ async def _list_races(run_command: RunCommand) -> list[dict[str, Any]]:
 
 
 def _list_outputs() -> list[str]:
-    """Return the paths of all outputs, below the directory of all sessions.
+    """Return the paths of all outputs, relative to the directory that contains the sessions.
 
-    Files that the tool needs for itself have names that begin with a dot.
+    Leave out files whose names begin with a dot: the tool needs them for itself.
     """
     root = session_root()
     paths = []
@@ -140,14 +144,16 @@ def _list_outputs() -> list[str]:
 
 
 def _read_output(session_id: str, file: str) -> str | None:
-    """Return the text of an output, if it is a regular file in the directory of the session.
+    """Return the text of an output of a session.
 
-    A link may lead out of the directory, so the path is resolved first.
+    Return None if there is no such file, if it is too large, or if it may not be read: a path with
+    `..` or a symbolic link can lead out of the directory of the session.
     """
+    # ValueError: the session id is invalid, or the path contains a NUL character.
     with suppress(*EXPECTED, ValueError):
         directory = (session_root() / check_session_id(session_id, "the URI")).resolve()
         path = (directory / file).resolve()
-        is_inside = path.is_relative_to(directory) and path.is_file()
-        if is_inside and path.stat().st_size <= _MAX_OUTPUT_BYTES:
+        is_output = path.is_relative_to(directory) and path.is_file()
+        if is_output and path.stat().st_size <= _MAX_OUTPUT_BYTES:
             return path.read_text(errors="backslashreplace")
     return None

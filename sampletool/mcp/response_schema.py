@@ -11,52 +11,60 @@ from typing import Any
 Schema = dict[str, Any]
 
 _UNTRUSTED = "x-untrusted"
+"""The mark of a member that can contain text from other programs or people."""
 
 
-def response_schema(data: Schema) -> Schema:
-    """Return the schema of a response with this `data`."""
+def response_schema(data_schema: Schema) -> Schema:
+    """Return the schema of a response whose `data` has this schema in the manifest."""
     return {
         "type": "object",
         "properties": {
             "ok": {"type": "boolean"},
-            "data": _shallow_data(data),
+            "data": _summarize_data(data_schema),
         },
         "required": ["ok", "data"],
     }
 
 
-def _shallow_data(data: Schema) -> Schema:
-    """Return the schema of `data`, which is null if a command fails."""
-    if "anyOf" in data:
-        return {"anyOf": [_shallow_object(choice) for choice in data["anyOf"]] + [{"type": "null"}]}
-    return {**_shallow_object(data), "type": ["object", "null"]}
+def _summarize_data(schema: Schema) -> Schema:
+    """Return a short schema of `data`, which is null if a command fails."""
+    if "anyOf" in schema:
+        choices = [_summarize_object(choice) for choice in schema["anyOf"]]
+        return {"anyOf": [*choices, {"type": "null"}]}
+    return {**_summarize_object(schema), "type": ["object", "null"]}
 
 
-def _shallow_object(schema: Schema) -> Schema:
+def _summarize_object(schema: Schema) -> Schema:
+    """Return a schema that names the members of an object, but not what is inside them."""
     properties = {}
     for name, member in schema.get("properties", {}).items():
-        properties[name] = _shallow_member(member)
+        properties[name] = _summarize_member(member)
     return {"type": "object", "properties": properties}
 
 
-def _shallow_member(schema: Schema) -> Schema:
-    """Return the type of a member, and whether there is text from others anywhere in it."""
-    shallow: Schema = {}
+def _summarize_member(schema: Schema) -> Schema:
+    """Return the type of a member, and whether any text inside it is untrusted."""
+    summary: Schema = {}
     if "enum" in schema:
-        shallow["type"] = "string"
+        # All enums of the manifest are strings. Listing their values would cost tokens.
+        summary["type"] = "string"
     elif "type" in schema:
-        shallow["type"] = schema["type"]
-    if any(_UNTRUSTED in inner for inner in _all_schemas(schema)):
-        shallow[_UNTRUSTED] = True
-    return shallow
+        summary["type"] = schema["type"]
+    if any(_UNTRUSTED in inner for inner in _with_inner_schemas(schema)):
+        summary[_UNTRUSTED] = True
+    return summary
 
 
-def _all_schemas(schema: Schema) -> Iterator[Schema]:
-    """Yield a schema, and every schema in it."""
+def _with_inner_schemas(schema: Schema) -> Iterator[Schema]:
+    """Yield a schema, and every schema inside it.
+
+    Look only at the four keywords that the schemas of the manifest use to contain other schemas.
+    """
     yield schema
     inner_schemas = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]
-    for name in ("items", "additionalProperties"):
-        if isinstance(schema.get(name), dict):
-            inner_schemas.append(schema[name])
-    for inner in inner_schemas:
-        yield from _all_schemas(inner)
+    for keyword in ("items", "additionalProperties"):
+        # `additionalProperties` can also be true or false.
+        if isinstance(schema.get(keyword), dict):
+            inner_schemas.append(schema[keyword])
+    for inner_schema in inner_schemas:
+        yield from _with_inner_schemas(inner_schema)

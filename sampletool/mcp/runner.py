@@ -4,11 +4,11 @@ A command that changes something runs in a process of its own, as on the command
 everything that holds there holds here, too: locks, signals, children and kill -9. This costs 60 to
 100 ms for the process.
 
-A command that only reads runs in a thread of the server, in about 1 ms. The one thing that it could
-share with other commands is the current directory, because there is one for the whole process. So
-only one command reads at a time, and holds a lock until its thread has finished. Without the lock,
-a command would read the workspace of another one. If the lock isn't free within a second, because a
-store doesn't reply, the command runs in a process as well.
+A command that only reads runs in a thread of the server, in about 1 ms. Threads share the current
+directory, and a command with `cwd` changes it. So only one thread runs a command at a time, and
+holds the lock of the current directory until it has finished. Without the lock, a command would
+read the workspace of another one. If the lock isn't free within a second, because a store doesn't
+respond, the command runs in a process as well.
 """
 
 import asyncio
@@ -19,10 +19,12 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
-from ..kit.app import error_response, run_in_process
+from ..kit.app import error_response
+from ..kit.app import run_in_process as run_in_this_process
 from ..kit.contract.errors import InternalError
 from ..kit.contract.file_errors import from_os_error
 from ..kit.program import PACKAGE
@@ -37,6 +39,7 @@ MAX_PROCESSES = 32
 """How many processes run at the same time. A further command waits until one of them exits."""
 
 _READ_SECONDS = 1.0
+"""How long a command that only reads waits for the lock of the current directory."""
 
 _STOP_SECONDS = (0.6, 0.3)
 """How long commands have to exit after the first signal, and after the second one.
@@ -75,7 +78,7 @@ class _RunningCommand:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether somebody has stopped the command."""
+        """Whether `stop` was called."""
         return self.signals.received is not None
 
 
@@ -89,8 +92,9 @@ class CommandRunner:
     def __init__(self, max_processes: int = MAX_PROCESSES) -> None:
         self.count = 0
         """How many commands were run."""
-        self._home = os.getcwd()
-        self._reading = asyncio.Lock()
+        self._start_directory = os.getcwd()
+        self._directory_lock = asyncio.Lock()
+        """Held while a thread of this process runs a command. The command may change directory."""
         self._free_processes = asyncio.Semaphore(max_processes)
         self._running: dict[asyncio.Task[bytes], _RunningCommand] = {}
 
@@ -108,7 +112,7 @@ class CommandRunner:
         self.count += 1
         command = _RunningCommand()
         if reads_only:
-            work = self._run_in_server(command, argv)
+            work = self._run_without_process(command, argv)
         else:
             work = self._run_in_process(command, argv, report_progress)
         task = asyncio.create_task(work)
@@ -118,7 +122,7 @@ class CommandRunner:
             # Without the shield, a cancelled caller would leave the thread of the command behind.
             return await asyncio.shield(task)
         except OSError as error:
-            return error_response(from_os_error(error), argv[0])
+            return error_response(from_os_error(error), _command_of(argv))
         except asyncio.CancelledError:
             command.stop()
             raise
@@ -134,22 +138,31 @@ class CommandRunner:
             if self._running:
                 await asyncio.wait(self._running, timeout=seconds)
 
-    async def _run_in_server(self, command: _RunningCommand, argv: list[str]) -> bytes:
+    async def _run_without_process(self, command: _RunningCommand, argv: list[str]) -> bytes:
+        """Run a command in a thread, or in a process if other commands keep reading for long."""
         try:
-            await asyncio.wait_for(self._reading.acquire(), _READ_SECONDS)
+            await asyncio.wait_for(self._directory_lock.acquire(), _READ_SECONDS)
         except TimeoutError:
             return await self._run_in_process(command, argv)
         try:
+            return await self._run_in_thread(command, argv)
+        finally:
+            self._directory_lock.release()
+
+    async def _run_in_thread(self, command: _RunningCommand, argv: list[str]) -> bytes:
+        """Run a command in a thread. The caller holds the lock of the current directory."""
+        try:
+            # Create the pipe that wakes the command up when it is stopped.
             command.signals.listen()
-            # This fails if the directory was removed. A command must not run in that of another.
-            os.chdir(self._home)
-            return await in_thread(partial(run_in_process, argv, command.signals))
+            # This raises OSError if the directory was removed. Continuing would be wrong: the
+            # command would read in the directory of the previous command.
+            os.chdir(self._start_directory)
+            return await in_thread(partial(run_in_this_process, argv, command.signals))
         finally:
             command.signals.close()
-            # The next reader continues only after this coroutine has returned to the event loop.
-            self._reading.release()
+            # If the directory was removed, the next command reports it.
             with suppress(OSError):
-                os.chdir(self._home)
+                os.chdir(self._start_directory)
 
     async def _run_in_process(
         self,
@@ -157,19 +170,21 @@ class CommandRunner:
         argv: list[str],
         report_progress: ReportProgress | None = None,
     ) -> bytes:
+        """Run a command in a process of its own, as soon as fewer than the maximum are running."""
         async with self._free_processes:
             if command.is_stopped:
                 raise asyncio.CancelledError
             events: asyncio.Queue[bytes | None] = asyncio.Queue()
             reporter = asyncio.create_task(_report_events(events, report_progress))
-            put_event = partial(_put, asyncio.get_running_loop(), events)
+            put_event = partial(_put_from_thread, asyncio.get_running_loop(), events)
             try:
-                return await in_thread(partial(self._wait_for, command, argv, put_event))
+                return await in_thread(partial(self._run_process, command, argv, put_event))
             finally:
+                # None ends the reporter.
                 events.put_nowait(None)
                 await reporter
 
-    def _wait_for(
+    def _run_process(
         self,
         command: _RunningCommand,
         argv: list[str],
@@ -177,18 +192,18 @@ class CommandRunner:
     ) -> bytes:
         """Start a process, wait until it exits, and return its response."""
         response = b""
-        # jsonl: each job that starts or finishes is a line of its own, for the progress. The
-        # current directory of the server may be that of a command that reads at the moment.
         process = Popen(
+            # With jsonl, a command also prints an event when a job starts or finishes.
             [*COMMAND, "--format=jsonl", *argv],
             stdin=DEVNULL,
             stdout=PIPE,
-            cwd=self._home,
+            # The current directory may be that of a command that a thread runs at the moment.
+            cwd=self._start_directory,
             process_group=0,
         )
         command.process = process
         with process:
-            # Somebody may have stopped the command before the process was known.
+            # The command may have been stopped before its process was known.
             if command.is_stopped:
                 command.stop()
             assert process.stdout is not None
@@ -199,15 +214,21 @@ class CommandRunner:
                     response += line
         if not response:
             killed = CommandKilled(f"exit code {process.returncode}", report=None)
-            return error_response(killed, argv[0])
+            return error_response(killed, _command_of(argv))
         return response
+
+
+def _command_of(argv: list[str]) -> str:
+    """Return the name of the command in a command line, such as `config set`."""
+    words = takewhile(lambda word: not word.startswith("-"), argv)
+    return " ".join(words)
 
 
 async def _report_events(
     events: asyncio.Queue[bytes | None],
     report_progress: ReportProgress | None,
 ) -> None:
-    """Report each event of a command, until there is a None."""
+    """Report each event of a command, until the queue returns None."""
     while True:
         line = await events.get()
         if line is None:
@@ -216,12 +237,12 @@ async def _report_events(
             await report_progress(json.loads(line))
 
 
-def _put(
+def _put_from_thread(
     loop: asyncio.AbstractEventLoop,
     events: asyncio.Queue[bytes | None],
     line: bytes,
 ) -> None:
-    """Put a line into a queue, from another thread."""
-    # Raised if the server has exited meanwhile.
+    """Put a line into a queue of the event loop, from another thread."""
+    # RuntimeError: the server has exited meanwhile, so the loop is closed.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(events.put_nowait, line)

@@ -43,37 +43,42 @@ OFFERED_BY_DEFAULT: Mapping[str, tuple[str, ...]] = {
 def parse_parts(text: str) -> list[str]:
     """Return the names of parts in a text such as `state,sample`.
 
-    Raise ValueError, with a message for the user, if one of them has no commands.
+    Raise ValueError, with a message for the user, if there is no such part, or if the part has no
+    commands.
     """
-    known = _parts_with_commands()
+    known_names = _parts_with_commands()
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"The parts are {', '.join(known)}."
+        if name not in known_names:
+            hint = did_you_mean(name, known_names)
+            if not hint:
+                hint = f"The parts are {', '.join(known_names)}."
             raise ValueError(f"there is no part {quoted(name)}. {hint}")
     return names
 
 
 def select_commands(
     commands: Mapping[str, Any],
-    *,
     only: Collection[str] = (),
-    every: bool = False,
+    *,
+    offer_all: bool = False,
 ) -> dict[str, Any]:
     """Return the commands to offer, by their names.
 
-    With `every`, these are all of them. `only` has the names of parts: then these are all commands
-    of those parts.
+    These are the ones of OFFERED_BY_DEFAULT, or all commands of the parts in `only`, or all.
     """
-    if every:
+    if offer_all:
         return dict(commands)
     selected = {}
     for name, command in commands.items():
         part = part_of(command)
         if only:
             is_offered = part in only
+        elif part in OFFERED_BY_DEFAULT:
+            is_offered = name in OFFERED_BY_DEFAULT[part]
         else:
-            is_offered = part not in OFFERED_BY_DEFAULT or name in OFFERED_BY_DEFAULT[part]
+            # A part that a project has added: its author wants its commands to be used.
+            is_offered = True
         if is_offered:
             selected[name] = command
     return selected
@@ -89,6 +94,7 @@ def part_of(command: Any) -> str:
 
 
 def _parts_with_commands() -> list[str]:
+    """Return the names of the folders of the package that have a folder `commands`."""
     names = []
     for package in command_packages():
         if package.startswith(f"{KIT}."):

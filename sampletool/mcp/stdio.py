@@ -11,7 +11,7 @@ import select
 from contextlib import suppress
 from functools import partial
 from threading import Semaphore
-from typing import Any
+from typing import Any, BinaryIO
 
 from mcp import types
 from mcp.shared.memory import create_client_server_memory_streams
@@ -48,7 +48,7 @@ async def serve_stdio(
     async with create_client_server_memory_streams() as (client_streams, server_streams):
         from_server, to_server = client_streams
         requests, responses = server_streams
-        messages = _Messages(stdin, loop)
+        messages = _StdinMessages(stdin, loop)
         reading = asyncio.create_task(messages.forward(to_server, responses))
         writing = asyncio.create_task(_write_messages(stdout, from_server))
         serving = asyncio.create_task(
@@ -67,18 +67,18 @@ async def serve_stdio(
     return runner.count
 
 
-class _Messages:
+class _StdinMessages:
     """The messages of the client, which a thread reads from stdin.
 
-    Only a thread can wait for a pipe, a terminal and a file alike. It puts the lines into a queue,
-    and creates no coroutines: if the server exits meanwhile, there is nobody to run them.
+    Only a thread can wait for a pipe, a terminal and a file alike. It puts the lines into a queue.
+    It creates no coroutines, because the event loop may be closed before it could run them.
     """
 
     def __init__(self, stdin: int, loop: asyncio.AbstractEventLoop) -> None:
         self._stdin = stdin
         self._loop = loop
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._room = Semaphore(_MAX_WAITING_MESSAGES)
+        self._free_slots = Semaphore(_MAX_WAITING_MESSAGES)
 
     async def forward(self, to_server: Any, responses: Any) -> None:
         """Send each message to the server until stdin ends. Respond to lines that are not one."""
@@ -88,7 +88,7 @@ class _Messages:
                 line = await self._lines.get()
                 if line is None:
                     return
-                self._room.release()
+                self._free_slots.release()
                 message = parse_message(line)
                 receiver = to_server
                 if isinstance(message, types.JSONRPCError):
@@ -101,19 +101,29 @@ class _Messages:
         """Put each line into the queue, and None at the end."""
         with open(self._stdin, "rb", closefd=False) as stdin:
             while line := stdin.readline(_MAX_LINE_BYTES):
-                rest = line
-                while len(rest) == _MAX_LINE_BYTES and not rest.endswith(b"\n"):
-                    # A line that is too long is no message, and neither is the rest of it.
+                if _is_cut(line):
+                    # A line that is too long is no message. An empty line causes one error.
+                    _skip_rest_of_line(stdin)
                     line = b""
-                    rest = stdin.readline(_MAX_LINE_BYTES)
-                self._room.acquire()
+                self._free_slots.acquire()
                 self._put(line)
         self._put(None)
 
     def _put(self, line: bytes | None) -> None:
-        # Raised if the server has exited meanwhile.
+        """Put a line into the queue of the event loop, from the thread."""
+        # RuntimeError: the server has exited meanwhile, so the loop is closed.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+
+
+def _is_cut(line: bytes) -> bool:
+    """Return whether a line is so long that only its beginning was read."""
+    return len(line) == _MAX_LINE_BYTES and not line.endswith(b"\n")
+
+
+def _skip_rest_of_line(file: BinaryIO) -> None:
+    while _is_cut(file.readline(_MAX_LINE_BYTES)):
+        pass
 
 
 def parse_message(line: bytes) -> types.JSONRPCMessage:
@@ -136,7 +146,7 @@ def parse_message(line: bytes) -> types.JSONRPCMessage:
 
 
 def _id_of(content: Any) -> int | str | None:
-    """Return the id of a message, if it can be repeated in a response."""
+    """Return the id of a message. Return None if it has none that a response can repeat."""
     if not isinstance(content, dict):
         return None
     message_id = content.get("id")
@@ -155,7 +165,8 @@ def _error(message_id: int | str | None, code: int, text: str) -> types.JSONRPCE
 
 async def _write_messages(stdout: int, from_server: Any) -> None:
     """Write each message to stdout, until nothing reads it any more."""
-    # BrokenPipeError: the client has gone.
+    # If stdout cannot be written, whatever the reason, the client cannot be told. It gets no more
+    # messages, and the server exits.
     with suppress(OSError):
         async for item in from_server:
             line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
@@ -165,8 +176,8 @@ async def _write_messages(stdout: int, from_server: Any) -> None:
 
 def _wait_until_closed(stdout: int) -> None:
     """Wait until nothing can read stdout any more."""
-    # An event loop cannot watch a file, and takes what a socket receives for its end. Without any
-    # events, poll() waits for the end alone.
+    # The event loop cannot do this: it cannot watch a file, and takes data that a socket receives
+    # for its end. With no events registered, poll() returns only on an error or a hang-up.
     poll = select.poll()
     poll.register(stdout, 0)
     poll.poll()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sampletool.audit.command_line import CommandLine
-from sampletool.audit.store import Candidate
+from sampletool.audit.trial import Candidate
 
 _CANDIDATES = Path(__file__).parent / "candidates"
 _PATIENCE_SECONDS = 60
@@ -28,10 +28,17 @@ def script(name: str, verb: str) -> str:
 
 def candidate(name: str, deadline_seconds: float = 10.0) -> Candidate:
     set_command, get_command = (
-        CommandLine.read(script(name, verb), ()).located(f"--{verb}", Path.cwd())
+        CommandLine.parse(script(name, verb), ()).find_program(f"--{verb}", Path.cwd())
         for verb in ("set", "get")
     )
     return Candidate(set_command, get_command, deadline_seconds)
+
+
+def candidate_of(set_text: str, get_text: str, deadline_seconds: float = 10.0) -> Candidate:
+    """Return a candidate with these commands, which are not looked up."""
+    return Candidate(
+        CommandLine.parse(set_text, ()), CommandLine.parse(get_text, ()), deadline_seconds
+    )
 
 
 def eventually(claim: Callable[[], bool]) -> bool:

@@ -15,14 +15,14 @@ _LOOPS, _LINES = 2, 3
 
 
 def test_who_may_run_in_parallel_needs_no_advice() -> None:
-    command = CommandLine.read("git config {key} {value}", ())
+    command = CommandLine.parse("git config {key} {value}", ())
 
     assert advise(2, command, blocked_after_kill=False) is None
     assert advise(3, command, blocked_after_kill=False) is None
 
 
 def test_the_advice_fits_what_was_found() -> None:
-    command = CommandLine.read("git config {key} {value}", ())
+    command = CommandLine.parse("git config {key} {value}", ())
 
     harmless, losing = (
         advise(1, command, blocked_after_kill=False),
@@ -35,7 +35,7 @@ def test_the_advice_fits_what_was_found() -> None:
 
 
 def test_the_loop_makes_even_the_naive_script_keep_everything(tmp_path: Path) -> None:
-    advice = advise(0, CommandLine.read(script("naive", "set"), ()), blocked_after_kill=False)
+    advice = advise(0, CommandLine.parse(script("naive", "set"), ()), blocked_after_kill=False)
     assert advice is not None
     (tmp_path / PROGRAM).write_text(f'#!/bin/sh\nexec {sys.executable} -m {PACKAGE} "$@"\n')
     (tmp_path / PROGRAM).chmod(0o755)

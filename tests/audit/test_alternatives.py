@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from sampletool.audit import store as module
+from sampletool.audit import sandbox as module
 from sampletool.audit.errors import FailsAlone
-from sampletool.audit.failure import _CODE_NAMES, _HOLDER_NAMES, understand
+from sampletool.audit.failure import _CODE_NAMES, _HOLDER_NAMES, parse_failure
+from sampletool.audit.sandbox import _WRONG_COMMAND, Sandbox
 from sampletool.audit.serialized_run import pause_before_retry
-from sampletool.audit.store import _WRONG_COMMAND, Store
 from sampletool.kit.safety.signals import Signals
-from tests.audit.support import candidate
 
 UNITS = {
     "": 1.0,
@@ -30,7 +29,7 @@ UNITS = {
 
 
 def understood(**answer: Any) -> Any:
-    return understand(1, json.dumps(answer), "", output="", other_pids=())
+    return parse_failure(1, json.dumps(answer), "", shown_output="", other_pids=())
 
 
 def test_the_alternatives_are_the_ones_that_are_tested() -> None:
@@ -61,8 +60,8 @@ def test_each_reason_why_a_command_cannot_be_started_is_told_apart_from_a_fault_
     monkeypatch.setattr(module, "Run", fail)
     kind = FailsAlone if number in _WRONG_COMMAND else OSError
 
-    with pytest.raises(kind), Store(candidate("naive"), Signals()) as store:
-        store.launch(["x"])
+    with pytest.raises(kind), Sandbox(Signals()) as sandbox:
+        sandbox.launch(["x"])
 
 
 @pytest.mark.parametrize("name", _CODE_NAMES)
@@ -86,8 +85,10 @@ def test_each_way_to_say_when_to_come_back_is_understood(name: str, unit: str) -
 
 @pytest.mark.parametrize("word", ["pid", "process", "by"])
 def test_each_word_before_a_number_makes_it_a_pid(word: str) -> None:
-    assert understand(1, f"held {word} 4121", "", output="", other_pids={4121}).names_holder
-    assert not understand(1, "held 4121", "", output="", other_pids={4121}).names_holder
+    assert parse_failure(
+        1, f"held {word} 4121", "", shown_output="", other_pids={4121}
+    ).names_holder
+    assert not parse_failure(1, "held 4121", "", shown_output="", other_pids={4121}).names_holder
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from sampletool.kit.contract.errors import CommandNotFound
 
 
 def test_words_are_split_as_a_shell_would_and_filled_one_by_one() -> None:
-    command = CommandLine.read("""tool 'two words' --x="{key}=;{value}" "$HOME" """, (KEY, VALUE))
+    command = CommandLine.parse("""tool 'two words' --x="{key}=;{value}" "$HOME" """, (KEY, VALUE))
 
     filled = command.fill("k; rm -rf /", "$(date) 'v'")
 
@@ -35,7 +35,7 @@ def test_a_command_that_cannot_be_filled_is_refused_with_the_reason(
     text: str, complaint: str
 ) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
-        CommandLine.read(text, (KEY, VALUE))
+        CommandLine.parse(text, (KEY, VALUE))
 
 
 def test_a_program_named_by_a_relative_path_is_found_from_where_the_caller_is(
@@ -46,23 +46,23 @@ def test_a_program_named_by_a_relative_path_is_found_from_where_the_caller_is(
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)
 
-    located = CommandLine.read("bin/mine {key}", ()).located("--get", tmp_path)
+    located = CommandLine.parse("bin/mine {key}", ()).find_program("--get", tmp_path)
 
     assert located.fill("k") == [str(program), "k"]
-    assert located.show() == "bin/mine {key}"
+    assert located.to_shell() == "bin/mine {key}"
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(CommandNotFound, match='"no-such-program"'):
-        CommandLine.read("no-such-program {key}", ()).located("--get", tmp_path)
+        CommandLine.parse("no-such-program {key}", ()).find_program("--get", tmp_path)
 
 
 def test_as_shell_it_puts_the_very_same_words_together() -> None:
-    command = CommandLine.read(
+    command = CommandLine.parse(
         "printf '%s\\n' 'it'\\''s' \"a b{key}c d\" {key}{value} '' '$x'", (KEY, VALUE)
     )
 
-    typed = command.show('"$key"', '"$value"')
+    typed = command.to_shell('"$key"', '"$value"')
     shell = f"key=$1 value=$2; {typed}"
     ran = subprocess.run(
         ["/bin/sh", "-c", shell, "sh", "K 1", "V*"], capture_output=True, check=True
@@ -72,10 +72,10 @@ def test_as_shell_it_puts_the_very_same_words_together() -> None:
 
 
 def test_it_is_shown_so_that_it_can_be_typed_again() -> None:
-    command = CommandLine.read("git config --global x.{key} {value}", (KEY, VALUE))
+    command = CommandLine.parse("git config --global x.{key} {value}", (KEY, VALUE))
 
-    assert command.show() == "git config --global x.{key} {value}"
-    assert shlex.split(CommandLine.read("a 'b  {key}' 'c d'", ()).show()) == [
+    assert command.to_shell() == "git config --global x.{key} {value}"
+    assert shlex.split(CommandLine.parse("a 'b  {key}' 'c d'", ()).to_shell()) == [
         "a",
         "b  {key}",
         "c d",

@@ -23,7 +23,7 @@ CONSTANTS = (
     Constant("failure._MAX_RETRY_NUMBER", 1e9, "more: a time of day counts as a duration"),
     Constant("failure._MAX_SHOWN_CHARACTERS", 400, "more: one failure hides the others"),
     Constant(
-        "failure.understand(depth)",
+        "failure.parse_failure(max_depth)",
         4,
         "less: nested errors are not understood; more: facts of other things",
     ),
@@ -62,9 +62,9 @@ CONSTANTS = (
         "more: a loud tool fills the memory; less: its error is cut",
     ),
     Constant("run._POLL_SECONDS", 0.001, "more: a run is stopped late, behind its moment"),
-    Constant("store._MIN_NAP_SECONDS", 0.0005, "less: looking uses the processor that runs need"),
+    Constant("sandbox._MIN_NAP_SECONDS", 0.0005, "less: looking uses the processor that runs need"),
     Constant("serialized_run._SIGNAL_BASE", 128, "another: not what a shell reports"),
-    Constant("store._MAX_NAP_SECONDS", 0.02, "more: two runs are not seen at the same moment"),
+    Constant("sandbox._MAX_NAP_SECONDS", 0.02, "more: two runs are not seen at the same moment"),
 )
 
 LIMITS = (

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from sampletool.audit.failure import Failure, grouped, understand
+from sampletool.audit.failure import Failure, group_failures, parse_failure
 
 _OTHERS = {4242}
 
 
 def _failure(stdout: str = "", stderr: str = "") -> Failure:
-    return understand(1, stdout, stderr, output="what was printed", other_pids=_OTHERS)
+    return parse_failure(1, stdout, stderr, shown_output="what was printed", other_pids=_OTHERS)
 
 
 def test_our_own_lock_held_is_understood() -> None:
@@ -72,12 +72,12 @@ def test_prose_names_a_holder_only_by_the_pid_of_a_run_that_it_met() -> None:
 
 def test_failures_of_one_kind_are_counted_and_the_first_one_is_shown() -> None:
     first, second = (
-        understand(1, "", "", output="one", other_pids=()),
-        understand(1, "", "", output="two", other_pids=()),
+        parse_failure(1, "", "", shown_output="one", other_pids=()),
+        parse_failure(1, "", "", shown_output="two", other_pids=()),
     )
-    other = understand(2, "", "", output="three", other_pids=())
+    other = parse_failure(2, "", "", shown_output="three", other_pids=())
 
-    kinds = grouped([first, second, other])
+    kinds = group_failures([first, second, other])
 
     assert [(kind.exit_status, kind.output, kind.count) for kind in kinds] == [
         (1, "one", 2),

@@ -6,14 +6,14 @@ import pytest
 
 from sampletool.audit.probes import (
     Moment,
+    choose_moments,
     probe_burst,
     probe_kill,
     probe_stall,
-    run_until,
-    staggered,
     start_together,
+    start_until,
 )
-from sampletool.audit.store import Attempt, Store
+from sampletool.audit.trial import Attempt, open_trial
 from sampletool.kit.safety.signals import Signals
 from tests.audit.support import candidate, eventually, is_gone, is_stopped
 
@@ -37,25 +37,26 @@ def test_no_run_of_a_burst_begins_before_all_have_been_loaded(
     signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = 6
-    with Store(candidate("clock"), signals) as store:
-        start = store.start
+    with open_trial(candidate("clock"), signals) as trial:
+        start = trial.start
 
         def start_late() -> Attempt:
             """Begin a run when each run before it is stopped, or over if nothing stops it."""
-            for run in store.runs:
+            for run in trial.sandbox.runs:
                 assert eventually(partial(is_stopped_or_gone, run.pid))
             return start()
 
-        monkeypatch.setattr(store, "start", start_late)
-        attempts = start_together(store, runs)
-        store.finish(*attempts)
+        monkeypatch.setattr(trial, "start", start_late)
+        attempts = start_together(trial, runs)
+        trial.finish_all(attempts)
 
         began = [
-            float((store.directory / "home" / attempt.key).read_text()) for attempt in attempts
+            float((trial.sandbox.directory / "home" / attempt.key).read_text())
+            for attempt in attempts
         ]
 
-    let_go = min(attempt.run.began_at for attempt in attempts)
-    assert sum(moment > let_go for moment in began) > runs / 2, (
+    resumed_at = min(attempt.run.running_since for attempt in attempts)
+    assert sum(moment > resumed_at for moment in began) > runs / 2, (
         "a few may get ahead on a busy machine"
     )
 
@@ -109,7 +110,7 @@ def test_a_lock_file_blocks_everybody_after_kill_9(signals: Signals) -> None:
 
 
 def test_who_says_when_to_come_back_after_kill_9_is_asked_again_then(signals: Signals) -> None:
-    kill = probe_kill(candidate("lease"), signals, by_time=0)
+    kill = probe_kill(candidate("lease"), signals, moments=0)
 
     assert kill.tally.failed_loudly > 0
     assert not kill.blocked_afterwards
@@ -118,29 +119,29 @@ def test_who_says_when_to_come_back_after_kill_9_is_asked_again_then(signals: Si
 def test_moments_are_spread_over_a_run_and_follow_its_changes_more_of_them_for_a_quick_tool() -> (
     None
 ):
-    slow, quick = staggered(2, usual_seconds=1.0), staggered(2, usual_seconds=0.01)
+    slow, quick = choose_moments(2, usual_seconds=1.0), choose_moments(2, usual_seconds=0.01)
 
-    assert [moment.part for moment in slow if not moment.changes] == [0.25, 0.75]
+    assert [moment.fraction for moment in slow if not moment.changes] == [0.25, 0.75]
     assert [moment.changes for moment in slow if moment.changes] == [1, 2, 3, 4]
     assert len(quick) == 5 * len(slow)
 
 
 def test_the_moment_after_a_change_comes_when_the_change_is_there(signals: Signals) -> None:
-    with Store(candidate("lockfile"), signals) as store:
-        usual_seconds = store.prepare().run.lasted_seconds
+    with open_trial(candidate("lockfile"), signals) as trial:
+        usual_seconds = trial.prepare().run.elapsed_seconds
 
-        attempt = run_until(Moment(changes=1), store, usual_seconds)
+        attempt = start_until(Moment(changes=1), trial, usual_seconds)
 
         assert attempt is not None
-        assert (store.directory / "home" / "settings.lock").exists()
-        store.finish(attempt)
+        assert (trial.sandbox.directory / "home" / "settings.lock").exists()
+        trial.finish(attempt)
 
 
 def test_a_moment_that_never_comes_is_given_up(signals: Signals) -> None:
-    with Store(candidate("lockfile"), signals) as store:
-        before = store.prepare()
+    with open_trial(candidate("lockfile"), signals) as trial:
+        before = trial.prepare()
 
-        attempt = run_until(Moment(changes=99), store, before.run.lasted_seconds)
+        attempt = start_until(Moment(changes=99), trial, before.run.elapsed_seconds)
 
         assert attempt is None
-        assert store.tally(before).claimed == 1
+        assert trial.tally(before).claimed == 1

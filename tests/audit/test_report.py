@@ -8,7 +8,7 @@ from sampletool.audit.command_line import CommandLine
 from sampletool.audit.failure import Failure
 from sampletool.audit.probes import Burst, Kill, Stall
 from sampletool.audit.report import Findings, Report, forecast
-from sampletool.audit.store import Candidate, Tally
+from sampletool.audit.trial import Candidate, Tally
 from sampletool.audit.verdict import judge
 
 _FAILURE = Failure(
@@ -29,7 +29,7 @@ _QUIET = replace(_TALLY, failed_loudly=0, failures=[])
 @pytest.fixture
 def report() -> Report:
     set_command, get_command = (
-        CommandLine.read(text, ()) for text in ("my`tool {key} {value}", "my`tool {key}")
+        CommandLine.parse(text, ()) for text in ("my`tool {key} {value}", "my`tool {key}")
     )
     findings = Findings(
         burst=Burst(bursts=1, runs=4, most_at_once=4, tally=_TALLY),
@@ -77,7 +77,7 @@ def test_a_forecast_shows_the_words(report: Report) -> None:
 def test_a_report_that_people_paste_contains_no_passwords() -> None:
     set_text = "env TOKEN=hunter2 tool --url postgres://me:hunter2@db/x {key} {value}"
     get_text = "tool --password=hunter2 {key}"
-    candidate = Candidate(CommandLine.read(set_text, ()), CommandLine.read(get_text, ()), 30)
+    candidate = Candidate(CommandLine.parse(set_text, ()), CommandLine.parse(get_text, ()), 30)
 
     shown = forecast(candidate)
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import pytest
 
-from sampletool.audit.run import Run, most_at_once
+from sampletool.audit.run import Run, max_concurrent
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.forked import start_python
 from tests.audit.support import eventually, is_gone, is_stopped
@@ -28,11 +28,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     yield start
     for run in runs:
-        run.end()
+        run.kill()
 
 
 def _finish(run: Run) -> None:
-    assert eventually(run.is_over)
+    assert eventually(run.poll)
 
 
 def test_what_it_printed_and_how_it_ended_are_known(start: Start) -> None:
@@ -40,7 +40,7 @@ def test_what_it_printed_and_how_it_ended_are_known(start: Start) -> None:
 
     _finish(run)
 
-    assert (run.stdout, run.stderr, run.status) == ("out\n", "err\n", 7)
+    assert (run.stdout, run.stderr, run.exit_code) == ("out\n", "err\n", 7)
 
 
 def test_of_endless_output_only_the_end_is_kept(start: Start) -> None:
@@ -62,7 +62,7 @@ def test_stopping_stops_what_it_started_too_and_it_goes_on_when_let_go(
     assert run.stop(signals)
 
     assert eventually(lambda: is_stopped(child))
-    run.let_go()
+    run.resume()
     os.kill(child, signal.SIGKILL)
     _finish(run)
     assert run.stdout.endswith("went on\n")
@@ -80,9 +80,9 @@ def test_ending_kills_a_stopped_run_and_what_it_started(start: Start, signals: S
     assert eventually(lambda: run.stdout.endswith("\n"))
     run.stop(signals)
 
-    run.end()
+    run.kill()
 
-    assert run.status == -signal.SIGKILL
+    assert run.exit_code == -signal.SIGKILL
     assert eventually(lambda: is_gone(int(run.stdout)))
 
 
@@ -93,10 +93,10 @@ def test_runs_one_after_the_other_did_not_overlap_and_runs_side_by_side_did(star
     _finish(two)
     three, four = start("sleep", "600"), start("sleep", "600")
     for run in (three, four, three):
-        run.is_over()
+        run.poll()
 
-    assert most_at_once([one, two]) < 2
-    assert most_at_once([one, two, three, four]) == 2
+    assert max_concurrent([one, two]) < 2
+    assert max_concurrent([one, two, three, four]) == 2
 
 
 def test_the_time_before_it_was_let_go_does_not_count_as_overlap(
@@ -105,13 +105,13 @@ def test_the_time_before_it_was_let_go_does_not_count_as_overlap(
     one, two = start("sleep", "600"), start("sleep", "600")
     one.stop(signals)
     for run in (one, two, one):
-        run.is_over()
-    two.end()
+        run.poll()
+    two.kill()
 
-    one.let_go()
-    one.is_over()
+    one.resume()
+    one.poll()
 
-    assert most_at_once([one, two]) == 1
+    assert max_concurrent([one, two]) == 1
 
 
 def test_a_stopped_run_does_not_outlive_an_auditor_that_is_killed(tmp_path: Path) -> None:
@@ -136,4 +136,4 @@ def test_how_long_it_took_is_measured_when_it_ends(start: Start) -> None:
 
     _finish(run)
 
-    assert len({run.lasted_seconds for _ in range(100)}) == 1
+    assert len({run.elapsed_seconds for _ in range(100)}) == 1

@@ -5,7 +5,7 @@ from dataclasses import replace
 from sampletool.audit.failure import Failure
 from sampletool.audit.probes import Burst, Kill, Stall
 from sampletool.audit.report import Findings, Report
-from sampletool.audit.store import Tally
+from sampletool.audit.trial import Tally
 from sampletool.audit.verdict import judge
 from tests.audit.support import candidate
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sampletool.mcp.arguments import command_words
+from sampletool.mcp.arguments import to_command_line
 from sampletool.mcp.parameters import Parameter
 
 
@@ -31,11 +31,11 @@ IF_VERSION = parameter("if_version", flag="--if-version", type="integer")
 
 @pytest.mark.parametrize("name", ["global", "--global", "in_user_file", "in-user-file"])
 def test_a_parameter_may_be_written_like_its_option_or_as_the_manifest_names_it(name: str) -> None:
-    assert command_words([IN_USER_FILE], {name: True}) == (["--global", "--"], [])
+    assert to_command_line([IN_USER_FILE], {name: True}) == (["--global", "--"], [])
 
 
 def test_an_argument_that_is_given_twice_is_a_mistake() -> None:
-    _words, mistakes = command_words([IF_VERSION], {"if_version": 1, "if-version": 2})
+    _words, mistakes = to_command_line([IF_VERSION], {"if_version": 1, "if-version": 2})
 
     assert [mistake.param for mistake in mistakes] == ["if_version"]
     assert "twice" in mistakes[0].message
@@ -46,24 +46,24 @@ def test_a_dash_is_refused_where_it_would_mean_stdin(is_list: bool) -> None:
     """The stdin of a server belongs to the protocol. An empty value was stored."""
     value: Any = ["key", "-"] if is_list else "-"
 
-    _words, mistakes = command_words(
+    _words, mistakes = to_command_line(
         [parameter(is_list=is_list, reads_stdin=True)], {"value": value}
     )
     assert ["stdin" in mistake.message for mistake in mistakes] == [True]
 
-    words, mistakes = command_words([parameter(is_list=is_list)], {"value": value})
+    words, mistakes = to_command_line([parameter(is_list=is_list)], {"value": value})
     assert mistakes == []
     assert words[-1] == "-"
 
 
 def test_a_missing_argument_is_reported() -> None:
-    _words, mistakes = command_words([parameter(is_required=True)], {})
+    _words, mistakes = to_command_line([parameter(is_required=True)], {})
 
     assert [(mistake.param, mistake.code) for mistake in mistakes] == [("value", "MISSING")]
 
 
 def test_an_unknown_argument_is_reported_with_the_known_ones() -> None:
-    _words, mistakes = command_words([IF_VERSION], {"xyz": 1})
+    _words, mistakes = to_command_line([IF_VERSION], {"xyz": 1})
 
     assert mistakes[0].code == "UNKNOWN_OPTION"
     assert mistakes[0].suggestion == "The arguments are if_version."
@@ -76,12 +76,12 @@ def test_an_argument_may_be_as_long_as_a_process_can_get(
     size: int,
     is_taken: bool,
 ) -> None:
-    _words, mistakes = command_words([parameter()], {"value": "x" * size})
+    _words, mistakes = to_command_line([parameter()], {"value": "x" * size})
 
     assert (mistakes == []) is is_taken
 
 
 def test_half_of_a_surrogate_pair_is_a_text_like_any_other() -> None:
-    words, mistakes = command_words([parameter()], {"value": "\ud800"})
+    words, mistakes = to_command_line([parameter()], {"value": "\ud800"})
 
     assert (words, mistakes) == (["--", "\ud800"], [])

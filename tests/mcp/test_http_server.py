@@ -19,7 +19,7 @@ from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.testing.waiting import wait_until
 from sampletool.mcp.errors import TokenRequired
-from sampletool.mcp.http_address import HttpAddress, check_access, parse_address
+from sampletool.mcp.http_address import HttpAccess, HttpAddress, check_access, parse_address
 from tests.mcp.support import talk
 from tests.mcp.test_connection import children_of
 
@@ -107,6 +107,27 @@ def test_a_server_that_others_can_reach_needs_a_name_and_a_token(
         check_access(HttpAddress(ANY_HOST, 1), "me")
     monkeypatch.setenv("TOOL_MCP_TOKEN", TOKEN)
     assert check_access(HttpAddress(ANY_HOST, 1), "me").token == TOKEN
+
+
+def test_a_server_that_only_this_machine_can_reach_needs_no_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An empty variable counts as not set: it would be a token that anyone can guess."""
+    monkeypatch.setenv("TOOL_MCP_TOKEN", "")
+
+    assert check_access(HttpAddress("127.0.0.1", 1), None).token is None
+    with pytest.raises(ValueError, match="is not a loopback address"):
+        check_access(HttpAddress(ANY_HOST, 1), None)
+
+
+def test_each_name_of_the_server_is_allowed_with_and_without_a_port() -> None:
+    access = HttpAccess(host_names=("a", "b"), token=None)
+
+    assert access.allowed_hosts() == ["a", "b", "a:*", "b:*"]
+    assert access.allowed_origins() == [
+        *("http://a", "http://a:*", "https://a", "https://a:*"),
+        *("http://b", "http://b:*", "https://b", "https://b:*"),
+    ]
 
 
 @pytest.mark.parametrize(

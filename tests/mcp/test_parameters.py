@@ -35,9 +35,53 @@ def parameters(spec: CommandSpec) -> dict[str, Parameter]:
 def test_a_parameter_is_named_like_its_option() -> None:
     found = parameters(CommandSpec(effect="files"))
 
+    common = {"cwd", "session_id", "lock_timeout", "timeout"}
+    assert found.keys() == {"value", "global"} | common
     assert found["global"].flag == "--global"
     assert found["global"].aliases == {"in_user_file"}
     assert found["value"].flag is None
+
+
+def test_a_schema_has_the_limits_the_default_and_the_choices_of_the_option() -> None:
+    described = {
+        **VALUE,
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 9,
+        "default": 5,
+        "choices": [1, 5, 9],
+    }
+
+    (parameter,) = parameters_of([described], [], CommandSpec(effect="files"))
+
+    assert parameter.schema == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 9,
+        "default": 5,
+        "enum": [1, 5, 9],
+        "description": "The value. It is kept.",
+    }
+
+
+def test_a_list_has_the_schema_of_its_values_inside() -> None:
+    (parameter,) = parameters_of([{**VALUE, "repeatable": True}], [], CommandSpec(effect="files"))
+
+    assert parameter.is_list
+    assert parameter.schema == {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "The value. It is kept.",
+    }
+
+
+def test_the_parameters_that_all_tools_take_have_short_texts_and_do_not_read_stdin() -> None:
+    found = parameters(CommandSpec(effect="files", locks=("store",)))
+
+    common = {name: found[name] for name in ("cwd", "session_id", "lock_timeout", "timeout")}
+    assert not any(parameter.reads_stdin for parameter in common.values())
+    assert all(len(parameter.schema["description"]) <= 40 for parameter in common.values())
+    assert common["timeout"].schema["default"] == "10m"
 
 
 def test_a_description_has_no_sentence_about_stdin() -> None:

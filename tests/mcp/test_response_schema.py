@@ -36,6 +36,35 @@ def test_the_first_level_of_the_data_is_named_with_types() -> None:
     }
 
 
+def test_each_form_that_the_data_may_have_is_an_object_and_may_be_null() -> None:
+    schema = {"anyOf": [{"properties": {"a": {"type": "integer"}}}, {}]}
+
+    assert response_schema(schema)["properties"]["data"] == {
+        "anyOf": [
+            {"type": "object", "properties": {"a": {"type": "integer"}}},
+            {"type": "object", "properties": {}},
+            {"type": "null"},
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"x-untrusted": True},
+        {"items": {"x-untrusted": True}},
+        {"additionalProperties": {"properties": {"a": {"x-untrusted": True}}}},
+        {"anyOf": [{"type": "null"}, {"items": {"x-untrusted": True}}]},
+    ],
+)
+def test_a_member_is_marked_if_any_text_inside_it_is_untrusted(member: dict[str, Any]) -> None:
+    schema = response_schema({"properties": {"marked": member, "other": {"items": {}}}})
+
+    members = schema["properties"]["data"]["properties"]
+    assert members["marked"]["x-untrusted"] is True
+    assert "x-untrusted" not in members["other"]
+
+
 @pytest.mark.parametrize("data", [None, {"effect": "created", "tasks": []}])
 @pytest.mark.parametrize("schema", [DATA, {"anyOf": [DATA, {"type": "object"}]}])
 def test_the_data_of_a_command_that_failed_may_be_null(

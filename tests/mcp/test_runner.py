@@ -98,7 +98,7 @@ def test_a_process_starts_where_the_server_did_whatever_directory_a_reading_call
     answer = asyncio.run(call_from_elsewhere())
     os.chdir(here)
 
-    assert answer["meta"]["cwd"] == str(here)
+    assert answer["meta"].get("cwd") == str(here)
 
 
 def test_no_call_goes_on_in_the_workspace_of_another_when_that_of_the_server_is_gone(
@@ -135,7 +135,7 @@ def test_where_reading_is_held_up_a_process_reads(
 
     async def read_beside() -> Any:
         runner = CommandRunner()
-        async with runner._reading:
+        async with runner._directory_lock:
             task = asyncio.create_task(runner.run(get(here), reads_only=True))
             await in_time([task])
             return json.loads(await task)["data"]
@@ -159,6 +159,26 @@ def test_a_call_that_would_be_one_process_too_many_waits_for_another_to_end(here
 
     assert processes == 1
     assert sorted(answer["effect"] for answer in answers) == ["unchanged", "updated"]
+
+
+def test_each_process_leads_a_group_of_its_own_and_each_command_is_counted(here: Path) -> None:
+    """Without a group, Ctrl-C in the terminal of the server would also reach its commands."""
+
+    async def look_at_process() -> tuple[int, int, int]:
+        runner = CommandRunner()
+        with holding(here / ".tool" / "locks" / "tool.toml.lock"):
+            task = asyncio.create_task(runner.run(_SET, reads_only=False))
+            pid = await waiting_process(runner)
+            group = os.getpgid(pid)
+        await task
+        await runner.run(get(here), reads_only=True)
+        return pid, group, runner.count
+
+    (here / ".tool" / "locks").mkdir(parents=True, mode=0o700)
+    pid, group, count = asyncio.run(look_at_process())
+
+    assert group == pid
+    assert count == 2
 
 
 def test_a_call_that_is_cancelled_ends_as_by_a_signal_and_changes_nothing(here: Path) -> None:
@@ -235,6 +255,7 @@ def test_a_call_whose_process_is_killed_says_so(here: Path) -> None:
 
     assert answer["error"]["code"] == "INTERNAL_ERROR"
     assert "(exit code -9)" in answer["error"]["message"]
+    assert answer["meta"]["command"] == "config.set"
 
 
 def test_a_process_that_cannot_be_started_is_an_answer(here: Path, tmp_path: Path) -> None:
@@ -246,7 +267,9 @@ def test_a_process_that_cannot_be_started_is_an_answer(here: Path, tmp_path: Pat
         (tmp_path / "gone").rmdir()
         return json.loads(await runner.run(["config", "path"], reads_only=False))
 
-    assert asyncio.run(call_from_nowhere())["error"]["code"] == "FILE_NOT_FOUND"
+    answer = asyncio.run(call_from_nowhere())
+    assert answer["error"]["code"] == "FILE_NOT_FOUND"
+    assert answer["meta"]["command"] == "config.path"
 
 
 def test_a_call_that_cannot_begin_to_read_keeps_no_other_from_reading(
@@ -269,7 +292,7 @@ def test_a_call_that_cannot_begin_to_read_keeps_no_other_from_reading(
             json.loads(await runner.run(get(here), reads_only=True))["error"]["code"] == "IO_ERROR"
         )
         assert await data(runner.run(get(here), reads_only=True))
-        assert not runner._reading.locked()
+        assert not runner._directory_lock.locked()
 
     asyncio.run(ask())
 

@@ -37,6 +37,15 @@ def test_all_commands_of_a_part_that_the_table_does_not_name_are_offered() -> No
     assert select_commands({"add": command}, only=["state"]) == {}
 
 
+@pytest.mark.parametrize("part", ["lab", "audit", "fork", "mcp"])
+def test_a_part_that_is_for_people_offers_nothing_by_default(part: str) -> None:
+    module = f"sampletool.{part}.commands.add"
+    commands = {"add": SimpleNamespace(callback=SimpleNamespace(__module__=module))}
+
+    assert select_commands(commands) == {}
+    assert select_commands(commands, only=[part]) == commands
+
+
 def test_only_selects_all_commands_of_parts() -> None:
     selected = select_commands(all_commands(), only=["kit"])
 
@@ -47,7 +56,7 @@ def test_only_selects_all_commands_of_parts() -> None:
 def test_every_selects_all_commands() -> None:
     commands = all_commands()
 
-    assert select_commands(commands, every=True) == commands
+    assert select_commands(commands, offer_all=True) == commands
 
 
 def test_a_part_without_commands_is_refused_with_the_name_that_was_meant() -> None:

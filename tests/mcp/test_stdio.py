@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import socket
 import time
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -42,7 +44,7 @@ def test_a_line_that_is_too_long_is_one_error_and_its_rest_no_message(
     async def read() -> list[list[Any]]:
         streams = [create_memory_object_stream[Any](9) for _ in range(2)]
         (to_server, _), (responses, _) = streams
-        await stdio._Messages(reader, asyncio.get_running_loop()).forward(to_server, responses)
+        await stdio._StdinMessages(reader, asyncio.get_running_loop()).forward(to_server, responses)
         found = []
         for sent, received in streams:
             sent.close()
@@ -67,7 +69,7 @@ def test_a_client_that_floods_the_server_has_to_wait(
     os.write(writer, b"x\n" * 10)
 
     async def read_ahead() -> int:
-        messages = stdio._Messages(reader, asyncio.get_running_loop())
+        messages = stdio._StdinMessages(reader, asyncio.get_running_loop())
         thread = asyncio.create_task(stdio.in_thread(messages._read_lines))
         while messages._lines.qsize() < 3:
             await asyncio.sleep(0.01)
@@ -78,12 +80,30 @@ def test_a_client_that_floods_the_server_has_to_wait(
         count: int = messages._lines.qsize()
         os.close(writer)
         for _ in range(10):
-            messages._room.release()
+            messages._free_slots.release()
         await thread
         return count
 
     assert asyncio.run(read_ahead()) == 3
     os.close(reader)
+
+
+def test_what_comes_in_on_a_socket_that_is_stdout_does_not_end_the_connection(
+    stdio: ModuleType,
+) -> None:
+    ours, of_client = socket.socketpair()
+    waiting = Thread(target=stdio._wait_until_closed, args=(ours.fileno(),), daemon=True)
+    waiting.start()
+
+    of_client.send(b"x")
+    # Give the thread some time to end when it must not.
+    waiting.join(_SECONDS_TO_READ_TOO_MUCH)
+    assert waiting.is_alive()
+
+    of_client.close()
+    waiting.join(60)
+    assert not waiting.is_alive()
+    ours.close()
 
 
 @pytest.mark.parametrize(

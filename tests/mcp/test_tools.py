@@ -30,7 +30,7 @@ _END = [f"--timeout={DEFAULT_TIMEOUT}", "--"]
 @cache
 def tools() -> dict[str, Tool]:
     """Return all tools, as a server offers them with --all."""
-    return load_tools(every=True)
+    return load_tools(offer_all=True)
 
 
 def test_every_command_is_a_tool_unless_it_writes_to_stdout_or_needs_a_terminal() -> None:
@@ -85,7 +85,7 @@ def test_names_of_parameters_are_unique() -> None:
 
 def test_no_optional_argument_comes_before_a_required_one() -> None:
     for tool in tools().values():
-        required = [param.get("required", False) for param in tool.described["arguments"]]
+        required = [param.get("required", False) for param in tool.manifest["arguments"]]
         assert required == sorted(required, reverse=True), tool.name
 
 
@@ -160,7 +160,7 @@ def test_annotations_follow_from_what_the_command_declares() -> None:
     assert tools()["task_renew"].annotations == {
         "open_world_hint": False,
         "destructive_hint": False,
-    } | ({"idempotent_hint": True} if tools()["task_renew"].described["idempotent"] else {})
+    } | ({"idempotent_hint": True} if tools()["task_renew"].manifest["idempotent"] else {})
     assert tools()["config_unset"].annotations["destructive_hint"]
 
 
@@ -171,7 +171,7 @@ def test_an_error_has_the_names_of_the_protocol() -> None:
         "errors": [{"param": "--if-version", "code": "X", "message": "m"}],
     }
 
-    line = tools()["config_set"].in_own_words(json_line({"ok": False, "error": error}))
+    line = tools()["config_set"].translate_response(json_line({"ok": False, "error": error}))
 
     translated = json.loads(line)["error"]
     expected = 'To wait for the lock, pass lock_timeout: "2m". Or try again later.'
@@ -217,7 +217,7 @@ def test_whatever_the_arguments_there_is_one_response_and_a_refused_call_changes
     arguments = data.draw(
         st.dictionaries(st.sampled_from([*names, "unknown"]), _ANYTHING, max_size=3)
     )
-    if asked.described["effect"] in _SLOW:
+    if asked.manifest["effect"] in _SLOW:
         arguments["lock_timeout"] = "never"
     before = file_states(tmp_path)
 
@@ -229,7 +229,7 @@ def test_whatever_the_arguments_there_is_one_response_and_a_refused_call_changes
     answer = json.loads(ran.stdout.splitlines()[-1])
 
     assert problems_of(answer) == []
-    codes = {kind.code for kind in errors_of_every_command()} | asked.described["errors"].keys()
+    codes = {kind.code for kind in errors_of_every_command()} | asked.manifest["errors"].keys()
     assert answer["ok"] or answer["error"]["code"] in codes
     assert ran.status == answer["meta"]["exit_code"] != 1
     if ran.status == 2:
@@ -244,6 +244,6 @@ def test_a_tool_with_an_effect_of_a_part_does_not_only_read(
     effect: str,
     reads_only: bool,
 ) -> None:
-    described = {**tools()["config_get"].described, "effect": effect}
+    described = {**tools()["config_get"].manifest, "effect": effect}
 
     assert Tool("order", described, []).reads_only is reads_only

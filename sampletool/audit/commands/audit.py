@@ -16,7 +16,7 @@ from ..command_line import KEY, VALUE, CommandLine
 from ..errors import FailsAlone
 from ..probes import probe_burst, probe_kill, probe_stall
 from ..report import Findings, Report, forecast
-from ..store import Candidate
+from ..trial import Candidate
 from ..verdict import judge
 
 spec = CommandSpec(
@@ -32,8 +32,8 @@ spec = CommandSpec(
 _RUNS_PER_MOMENT = 4
 """For how many runs of the burst one run is stopped, and another one killed."""
 
-_read_set = partial(CommandLine.read, holes=(KEY, VALUE))
-_read_get = partial(CommandLine.read, holes=())
+_parse_set = partial(CommandLine.parse, placeholders=(KEY, VALUE))
+_parse_get = partial(CommandLine.parse, placeholders=())
 
 
 def audit(
@@ -43,13 +43,13 @@ def audit(
     notice: Callable[[str], None],
 ) -> Report:
     """Run the three probes, each in a store of its own. `notice` is called before each of them."""
-    by_time = max(2, runs // _RUNS_PER_MOMENT)
+    moments = max(2, runs // _RUNS_PER_MOMENT)
     notice(f"burst: starting {runs} runs at once ...")
     burst = probe_burst(candidate, signals, runs)
     notice("stall: stopping a run while another one runs, several times ...")
-    stall = probe_stall(candidate, signals, by_time)
+    stall = probe_stall(candidate, signals, moments)
     notice("kill: killing a run before another one, several times ...")
-    kill = probe_kill(candidate, signals, by_time)
+    kill = probe_kill(candidate, signals, moments)
     return judge(candidate, Findings(burst=burst, stall=stall, kill=kill))
 
 
@@ -61,12 +61,12 @@ def command(
     ctx: typer.Context,
     set_text: Annotated[
         str,
-        _option("--set", "COMMAND", _read_set, "Command that sets {key} to {value}."),
+        _option("--set", "COMMAND", _parse_set, "Command that sets {key} to {value}."),
     ],
     get_text: Annotated[
         str,
         _option(
-            "--get", "COMMAND", _read_get, "Command that shows the value of {key}, or all values."
+            "--get", "COMMAND", _parse_get, "Command that shows the value of {key}, or all values."
         ),
     ],
     runs: Annotated[
@@ -92,8 +92,8 @@ def command(
     """
     context: Context = ctx.obj
     candidate = Candidate(
-        set_command=_read_set(set_text).located("--set", context.cwd),
-        get_command=_read_get(get_text).located("--get", context.cwd),
+        set_command=_parse_set(set_text).find_program("--set", context.cwd),
+        get_command=_parse_get(get_text).find_program("--get", context.cwd),
         deadline_seconds=parse_limit(deadline),
     )
     if dry_run:

@@ -17,7 +17,7 @@ from ...kit.contract.text import quoted
 from ...kit.global_options import DryRunOption, checked_by
 from ..errors import OutputLost, ProgramFailed, ProgramNotRunnable
 from ..given_stdin import has_unread_stdin, refuse_unread_stdin
-from ..serialized_run import Attempts, FinishedRun, run_serialized
+from ..serialized_run import RetryLimits, run_serialized
 
 spec = CommandSpec(
     effect="files",
@@ -34,8 +34,11 @@ _LOCK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class RanSafely:
-    """The result. It goes to stderr, because stdout belongs to the program."""
+class SerializedRun:
+    """A run of the program, or a forecast of one.
+
+    The response goes to stderr, because stdout belongs to the program.
+    """
 
     program: str
     lock: str
@@ -52,7 +55,7 @@ class RanSafely:
         return [f"{self.program} exited with {self.status} after {self.tries} attempts."]
 
 
-def check_lock(text: str) -> None:
+def check_lock_name(text: str) -> None:
     """Raise ValueError if the text cannot be the name of a lock."""
     check_name(text)
     if not _LOCK_NAME.fullmatch(text):
@@ -62,21 +65,21 @@ def check_lock(text: str) -> None:
         )
 
 
-def lock_of(program: str) -> str:
-    """Return the name of the lock of a program."""
+def default_lock_name(program: str) -> str:
+    """Return the name of the lock of a program, if its caller chooses none."""
     name = re.sub(r"[^A-Za-z0-9._-]", "-", os.path.basename(program))
-    return name.lstrip("-.")[:64] or "program"
+    # A name must begin with a letter or a digit.
+    name = name.lstrip("-.")
+    return name[:64] or "program"
 
 
-def _to_result(finished: FinishedRun, program: str, lock: str) -> RanSafely:
-    """Return the result of a run. Raise ProgramFailed or OutputLost if it did not succeed."""
-    result = RanSafely(program, lock, finished.exit_code, finished.tries)
-    if finished.exit_code != 0:
-        failed = ProgramFailed(program=program, program_exit_code=finished.exit_code)
-        raise failed.with_data(result)
-    if not finished.has_written_output:
-        raise OutputLost(program=program).with_data(result)
-    return result
+def _check_success(run: SerializedRun, *, has_written_output: bool) -> None:
+    """Raise ProgramFailed or OutputLost if the run did not succeed. Both have the run as data."""
+    if run.status:
+        failed = ProgramFailed(program=run.program, program_exit_code=run.status)
+        raise failed.with_data(run)
+    if not has_written_output:
+        raise OutputLost(program=run.program).with_data(run)
 
 
 def command(
@@ -89,7 +92,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            callback=checked_by(check_lock),
+            callback=checked_by(check_lock_name),
             help="Hold the lock with this name while the program runs.",
             show_default="the name of the program",
         ),
@@ -119,7 +122,7 @@ def command(
         ),
     ] = "1m",
     dry_run: DryRunOption = False,
-) -> RanSafely:
+) -> SerializedRun:
     """Run another program so that only one copy runs at a time.
 
     Use this for programs that lose data when several copies of them run at once. To find out
@@ -133,19 +136,21 @@ def command(
     program = shutil.which(argv[0])
     if program is None:
         raise ProgramNotFound(what="The program", command=argv[0])
-    lock_name = lock or lock_of(argv[0])
+    lock_name = lock or default_lock_name(argv[0])
     if dry_run:
-        return RanSafely(program, lock_name)
+        return SerializedRun(program, lock_name)
     if not stdin:
         refuse_unread_stdin()
     finished = run_serialized(
         context,
         [program, *argv[1:]],
         lock_name,
-        Attempts(retries=retries, max_seconds=parse_limit(until)),
+        RetryLimits(retries=retries, max_seconds=parse_limit(until)),
         passes_stdin=stdin,
     )
     if not stdin and has_unread_stdin():
         message = "Input came on stdin while the program ran. To pass it on, use --stdin."
         context.warn("STDIN_NOT_READ", message)
-    return _to_result(finished, program, lock_name)
+    run = SerializedRun(program, lock_name, finished.exit_code, finished.tries)
+    _check_success(run, has_written_output=finished.has_written_output)
+    return run

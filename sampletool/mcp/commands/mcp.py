@@ -98,8 +98,8 @@ def serve_over_http(
 
 
 def _run_server(serve: Serve, load: Callable[[], Tools]) -> int:
-    """Run a server, and load its tools meanwhile."""
-    # The tool turns the garbage collection off, because a command lives for milliseconds.
+    """Run a server, and load its tools at the same time. Return how many commands were run."""
+    # The tool turns garbage collection off, because most commands live for milliseconds.
     gc.enable()
 
     async def run() -> int:
@@ -109,7 +109,7 @@ def _run_server(serve: Serve, load: Callable[[], Tools]) -> int:
     return asyncio.run(run())
 
 
-def _config(context: Context, options: list[str]) -> ClientConfig:
+def _client_config(context: Context, options: list[str]) -> ClientConfig:
     """Return the configuration of a client that starts the server in this workspace."""
     arguments = COMMAND[1:]
     workspace = context.workspace_or_none
@@ -129,7 +129,7 @@ def command(
             help="Offer only the commands of these parts, for example state,sample.",
         ),
     ] = None,
-    every: Annotated[
+    offer_all: Annotated[
         bool,
         typer.Option("--all", help="Offer all commands."),
     ] = False,
@@ -169,13 +169,13 @@ def command(
     options = []
     if only is not None:
         options += ["--only", only]
-    if every:
+    if offer_all:
         options.append("--all")
     if print_config:
-        return _config(context, options)
+        return _client_config(context, options)
 
     parts = [] if only is None else parse_parts(only)
-    load = partial(load_tools, only=parts, every=every)
+    load = partial(load_tools, only=parts, offer_all=offer_all)
     if http is None:
         served = Served(serve_over_stdio(context, load))
     else:

@@ -15,7 +15,8 @@ except FileExistsError:
     sys.exit("error: another process is writing, try again later")
 settings = json.loads(file.read_text()) if file.exists() else {}
 settings[sys.argv[1]] = sys.argv[2]
-time.sleep(0.02)
+# Long enough that a busy machine meets it.
+time.sleep(0.05)
 temporary.write_text(json.dumps(settings))
 temporary.rename(file)
 lock.unlink()

@@ -304,9 +304,8 @@ def test_input_that_the_program_would_not_get_is_refused(tool: Tool) -> None:
         )
         stdout, _ = process.communicate()
 
-    error = json.loads(stdout)["error"]
     assert process.returncode == 2
-    assert "--stdin" in error["suggestion"]
+    assert "--stdin" in json.loads(stdout)["error"]["suggestion"]
     assert not (tool.cwd / "ran").exists()
 
 

@@ -16,7 +16,7 @@ def main() -> None:
         tools = load_tools(only=[part])
         if tools and part in OFFERED_BY_DEFAULT:
             _print_row(f"tool mcp --only {part}", tools)
-    _print_row("tool mcp --all", load_tools(every=True))
+    _print_row("tool mcp --all", load_tools(offer_all=True))
     print()
 
 

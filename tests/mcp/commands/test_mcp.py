@@ -4,6 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from sampletool.kit.program import PROGRAM
 from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.tool import Tool
@@ -30,10 +32,15 @@ def test_settings_can_be_had_as_an_answer_too(tool: Tool) -> None:
     )
 
 
-def test_without_the_extra_it_says_how_to_install_it(tool: Tool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--http", "127.0.0.1:0")], ids=["stdio", "http"])
+def test_without_the_extra_it_says_how_to_install_it(
+    tool: Tool,
+    tmp_path: Path,
+    options: tuple[str, ...],
+) -> None:
     (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError('No module named mcp', name='mcp')")
 
-    ran = tool("mcp", PYTHONPATH=f"{tmp_path}:{tool.environ['PYTHONPATH']}")
+    ran = tool("mcp", *options, PYTHONPATH=f"{tmp_path}:{tool.environ['PYTHONPATH']}")
 
     assert (ran.status, ran.code) == (4, "EXTRA_NOT_INSTALLED")
     assert "'sampletool[mcp]'" in ran.error["suggestion"]

@@ -6,18 +6,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sampletool.kit.program import PROGRAM
 from sampletool.kit.testing.tool import COMMAND, Tool
 from tests.mcp.node_programs import MODULES, NODE, needs_node, node_environment
 from tests.mcp.state.test_json_values import VALUES
 
-pytestmark = needs_node
-
 _SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 _INSPECTOR = MODULES / "@modelcontextprotocol" / "inspector"
 _TESTS = Path(__file__).parents[1]
+_FASTMCP = _TESTS.parents[1] / ".venv" / "fastmcp" / "bin" / "python"
+
+needs_fastmcp = pytest.mark.skipif(
+    not _FASTMCP.exists(),
+    reason="fastmcp is not installed: make fastmcp",
+)
 
 MUST_PASS = {
     "server-initialize",
@@ -66,6 +72,7 @@ def serving(tool: Tool, command: list[str]) -> Iterator[str]:
             server.terminate()
 
 
+@needs_node
 @pytest.mark.parametrize("server", list(_SERVERS))
 def test_the_conformance_suite_finds_no_other_failures_than_those_that_are_listed(
     tool: Tool,
@@ -91,6 +98,7 @@ def test_the_conformance_suite_finds_no_other_failures_than_those_that_are_liste
     assert MUST_PASS.isdisjoint(expected)
 
 
+@needs_node
 def test_every_json_value_comes_back_to_the_typescript_client(tool: Tool) -> None:
     """The client refuses a response that does not fit the schema of its tool."""
     script = MODULES.parent / "json_values.mjs"
@@ -109,6 +117,7 @@ def test_every_json_value_comes_back_to_the_typescript_client(tool: Tool) -> Non
     assert ran.stdout.endswith(f"{len(VALUES)} values\n")
 
 
+@needs_node
 def test_the_inspector_lists_the_tools_and_calls_one(tool: Tool) -> None:
     inspector: list[str | Path] = [NODE, _inspector_command(), "--cli", *COMMAND, "mcp"]
 
@@ -129,6 +138,36 @@ def test_the_inspector_lists_the_tools_and_calls_one(tool: Tool) -> None:
 
     assert "task_claim" in {each["name"] for each in listed["tools"]}
     assert called["structuredContent"]["ok"]
+
+
+@needs_fastmcp
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_the_client_of_fastmcp_accepts_each_response(tool: Tool, transport: str) -> None:
+    def call_tools(*server: str) -> Any:
+        ran = subprocess.run(
+            [_FASTMCP, _TESTS / "fastmcp" / "call_tools.py", *server],
+            cwd=tool.cwd,
+            # The packages of our environment must not get in the way of those of fastmcp.
+            env={**tool.environ, "PYTHONPATH": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout.splitlines()[-1])
+
+    if transport == "stdio":
+        command = ["env", f"PYTHONPATH={tool.environ['PYTHONPATH']}", *COMMAND, "mcp"]
+        seen = call_tools(*command)
+    else:
+        with serving(tool, _SERVERS["tool"]) as url:
+            seen = call_tools(url)
+
+    assert "task_claim" in seen["tools"]
+    assert f"{PROGRAM}://manifest" in seen["resources"]
+    assert seen["is_error"] == [False, False, True]
+    assert [task["body"] for task in seen["claimed"]["data"]["tasks"]] == [None, "text"]
+    assert seen["failed"]["error"]["code"] == "KEY_NOT_FOUND"
 
 
 def _inspector_command() -> Path:

@@ -34,9 +34,18 @@ class ClaimedTasks:
             return [f"Nothing to claim in {self.queue}."]
         lines = []
         for task in self.tasks:
-            claim = f"{task.id}:{task.generation}"
+            claim = _claim_of(task)
             lines.append(f"{claim}  {value_text(task.body)}  (until {task.lease_expires_at})")
         return lines
+
+    @property
+    def value(self) -> str:
+        """What --raw prints: each claim in a line, as `task finish` takes it."""
+        return "\n".join(_claim_of(task) for task in self.tasks)
+
+
+def _claim_of(task: Claimed) -> str:
+    return f"{task.id}:{task.generation}"
 
 
 def command(
@@ -59,6 +68,11 @@ def command(
     max_attempts: _store.MaxAttemptsOption = 0,
     idempotency_key: _store.KeyOption = None,
     store: _store.StoreOption = None,
+    # The kit reads --raw from the command line, and prints the response accordingly.
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="Print only the claim, for example ann:1."),
+    ] = False,
     # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> ClaimedTasks:

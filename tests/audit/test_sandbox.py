@@ -1,0 +1,93 @@
+"""sampletool/audit/sandbox.py"""
+
+import os
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from sampletool.audit.errors import FailsAlone
+from sampletool.audit.trial import open_trial
+from sampletool.kit.program import PACKAGE
+from sampletool.kit.safety.signals import Signals
+from tests.audit.support import candidate_of, eventually, is_gone, processes_of
+
+_ENVIRONMENT = (
+    f"{sys.executable} -I -S -c 'import os, sys; sys.stdout.write(repr(dict(os.environ)))' {{key}}"
+)
+
+
+def _scratch() -> list[str]:
+    return os.listdir(tempfile.gettempdir())
+
+
+def test_nothing_of_the_caller_gets_in_that_could_lead_to_files_of_the_caller(
+    signals: Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/somewhere/important")
+    monkeypatch.setenv("TOOL_CONFIG_DIR", "/somewhere/else")
+    monkeypatch.setenv("SECRET", "hunter2")
+    with open_trial(candidate_of(_ENVIRONMENT, "true"), signals) as trial:
+        attempt = trial.start()
+        trial.finish(attempt)
+
+        seen = eval(attempt.run.stdout)  # noqa: S307
+
+    assert seen.keys().isdisjoint({"GIT_CONFIG_GLOBAL", "TOOL_CONFIG_DIR", "SECRET"})
+    places = {
+        name: place
+        for name, place in seen.items()
+        if name in ("HOME", "TMPDIR") or name.startswith("XDG_")
+    }
+    assert places.keys() == {"HOME", "TMPDIR", "XDG_RUNTIME_DIR"}
+    assert all(Path(place).is_relative_to(trial.sandbox.directory) for place in places.values())
+
+
+def test_a_workspace_above_the_scratch_directory_is_not_found(signals: Signals) -> None:
+    stranger = Path(tempfile.gettempdir()).with_name("tool.toml")
+    stranger.write_text("[settings]\n")
+    ours = shlex.join([sys.executable, "-m", PACKAGE, "config"])
+
+    with open_trial(
+        candidate_of(f"{ours} set {{key}} {{value}}", f"{ours} get {{key}}"), signals
+    ) as trial:
+        outcome = trial.finish(trial.start())
+
+    assert outcome == "claimed"
+    assert stranger.read_text() == "[settings]\n"
+
+
+def test_leaving_it_removes_the_files_read_only_directories_and_every_process(
+    signals: Signals,
+) -> None:
+    detach = (
+        "import os, sys, time; os.chdir(os.environ['HOME']);"
+        "os.mkdir('sealed'); open('sealed/file', 'w').close();"
+        "os.chmod('sealed', 0o500); child = os.fork();"
+        "child or (os.setsid(), os.fork() and os._exit(0), time.sleep(600));"
+    )
+    with open_trial(
+        candidate_of(f'{sys.executable} -I -S -c "{detach}" {{key}} {{value}}', "true"), signals
+    ) as trial:
+        trial.finish(trial.start())
+        assert eventually(lambda: len(processes_of(trial.sandbox.directory)) == 1)
+        strays = processes_of(trial.sandbox.directory)
+
+    assert all(is_gone(pid) for pid in strays)
+    assert _scratch() == []
+
+
+def test_a_program_that_cannot_be_loaded_cannot_be_audited(
+    signals: Signals, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    program.write_bytes(b"\0not a program")
+    program.chmod(0o700)
+
+    with (
+        pytest.raises(FailsAlone, match="cannot be started"),
+        open_trial(candidate_of(str(program), "true"), signals) as trial,
+    ):
+        trial.prepare()

@@ -1,0 +1,68 @@
+"""A claim from `task claim --raw` to `task finish -`, as a script passes it on."""
+
+import pytest
+
+from sampletool.kit.testing.tool import Tool
+
+pytestmark = pytest.mark.usefixtures("workspace")
+
+
+@pytest.mark.parametrize("task", ["ann", "a:b", "-x"])
+def test_what_claim_prints_with_raw_is_what_finish_reads(tool: Tool, task: str) -> None:
+    tool("task", "add", "mail", "to: ann", f"--id={task}")
+
+    claimed = tool("task", "claim", "mail", "--raw")
+    finished = tool("task", "finish", "-", stdin=claimed.stdout)
+
+    assert claimed.text == f"{task}:1\n"
+    assert finished.data == {"id": task, "generation": 1, "effect": "updated"}
+    assert tool("task", "show", "--", task).data["task"]["status"] == "done"
+
+
+def test_several_claims_are_printed_in_a_line_each(tool: Tool) -> None:
+    tool("task", "add", "mail", "to: ann", "to: bob", "--id", "ann", "--id", "bob")
+
+    claimed = tool("task", "claim", "mail", "--count", "2", "--raw")
+
+    assert claimed.text == "ann:1\nbob:1\n"
+    for claim in claimed.text.splitlines():
+        assert tool("task", "finish", claim).data["effect"] == "updated"
+
+
+def test_if_there_is_nothing_to_claim_nothing_is_printed_or_finished(tool: Tool) -> None:
+    claimed = tool("task", "claim", "mail", "--raw")
+    finished = tool("task", "finish", "-", stdin=claimed.stdout)
+
+    assert (claimed.status, claimed.text) == (0, "\n")
+    assert (finished.status, finished.code) == (2, "VALIDATION_ERROR")
+    assert finished.error["message"] == "stdin contains no claim."
+
+
+@pytest.mark.parametrize(
+    ("stdin", "problem"),
+    [
+        (b"", "stdin contains no claim."),
+        (b"ann:1\nbob:1\n", "stdin contains 2 claims."),
+        (b"ann\n", "'ann' is not TASK:GENERATION, as `tool task claim` prints it."),
+        (b"ann:\xff\n", "stdin is not UTF-8 text."),
+    ],
+)
+def test_stdin_must_contain_exactly_one_claim(tool: Tool, stdin: bytes, problem: str) -> None:
+    tool("task", "add", "mail", "to: ann", "--id", "ann")
+    tool("task", "claim", "mail")
+
+    finished = tool("task", "finish", "-", stdin=stdin)
+
+    assert (finished.status, finished.code) == (2, "VALIDATION_ERROR")
+    assert finished.error["message"] == problem
+    assert finished.error["errors"][0]["param"] != "--stdin"
+    assert tool("task", "show", "ann").data["task"]["status"] == "claimed"
+
+
+def test_the_result_is_stored_also_if_the_claim_comes_from_stdin(tool: Tool) -> None:
+    tool("task", "add", "mail", "to: ann", "--id", "ann")
+    claim = tool("task", "claim", "mail", "--raw").stdout
+
+    tool("task", "finish", "-", "--result", '{"sent": 3}', stdin=claim)
+
+    assert tool("task", "show", "ann").data["result"] == {"sent": 3}
