@@ -12,14 +12,13 @@ from docs.site.sidebar import DOCS, children, groups
 from sampletool import REPOSITORY
 from sampletool.kit.program import PACKAGE
 
-EXPLORER = "play.html"
 _PLAY = re.compile(
     r'^\[[^\]]+\]\((?P<folder>[./\w-]*)explorer\.md "(?P<name>[\w-]+)"\)(?: <!--.*-->)?$',
     re.MULTILINE,
 )
 """`[Play it](explorer.md "scenario")` on a line of its own."""
 _FRAME = """```{{raw}} html
-<iframe class="explorer" src="{src}" loading="lazy"
+<iframe class="explorer" src="{src}" loading="lazy" scrolling="no"
  title="The explorer: you choose which worker goes next"></iframe>
 <p class="explorer-link"><a href="{src}">Open it in a page of its own</a></p>
 ```"""
@@ -62,7 +61,7 @@ def _with_links_to_pages(text: str) -> str:
 
 def _explorer(link: re.Match[str]) -> str:
     """Return the explorer as a part of the page, in the place of a link to it."""
-    return _FRAME.format(src=f"{link['folder']}{EXPLORER}#{link['name']}")
+    return _FRAME.format(src=f"{link['folder']}play/{link['name']}.html")
 
 
 def _toctrees(page: str) -> str:

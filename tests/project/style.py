@@ -25,7 +25,6 @@ NOT_REWRITTEN = frozenset(
     {
         "sampletool/lab",
         "sampletool/lab/commands/lab",
-        "sampletool/lab/explorer",
         "sampletool/lab/scenarios",
         "sampletool/lab/scenarios/sample",
         "sampletool/lab/scenarios/state",
@@ -33,7 +32,6 @@ NOT_REWRITTEN = frozenset(
         "tests/kit/stepping",
         "tests/lab",
         "tests/lab/commands",
-        "tests/lab/explorer",
         "tests/lab/mutants",
         "tests/lab/project",
         "tests/lab/state",
