@@ -271,16 +271,6 @@ function buildHelp() {
   }
 }
 
-function buildLegend() {
-  const strikes = Object.entries(DATA.strikes).map(([kind, text]) => `${kind} ${text}`);
-  document.querySelector(".legend").append(
-    make("span", {}, mark(true), "broke"),
-    make("span", {}, mark(false), "holds"),
-    make("span", {}, make("span", { class: "hollow" }), "not seen yet"),
-    ...strikes.map((text) => make("span", {}, text)),
-  );
-}
-
 function listen() {
   byId("copy-command").onclick = () => copyText(replayCommand(), "The command");
   byId("copy-address").onclick = () => copyText(addressToShare(), "The address");
@@ -323,7 +313,6 @@ function begin() {
   progress.load();
   buildMenu();
   buildHelp();
-  buildLegend();
   listen();
   document.querySelector("main").hidden = false;
   openAddress();

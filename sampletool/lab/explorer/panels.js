@@ -18,6 +18,7 @@ function buildPanels() {
   const workers = letters.map((letter) => workerCard(letter, variant));
   byId("stage").replaceChildren(sharedCard(race), ...workers, file);
   buildControls(variant);
+  buildLegend(variant);
   byId("list").open = false;
 }
 
@@ -121,6 +122,17 @@ function strikeButtons({ letter, kind }) {
     { class: "strikes", "data-kind": kind },
     button(label, STRIKE_KEYS[kind], () => strike(kind), { class: "strike" }),
     make("details", { class: "within" }, make("summary"), make("div")),
+  );
+}
+
+function buildLegend(variant) {
+  const kinds = unique(variant.strikes.map((each) => each.kind));
+  const strikes = kinds.map((kind) => make("span", {}, `${kind} ${DATA.strikes[kind]}`));
+  document.querySelector(".legend").replaceChildren(
+    make("span", {}, mark(true), "broke"),
+    make("span", {}, mark(false), "holds"),
+    make("span", {}, make("span", { class: "hollow" }), "not seen yet"),
+    ...strikes,
   );
 }
 

@@ -51,6 +51,7 @@ class Browser:
         self._received = bytearray()
         self._last_id = 0
         self._session_id = ""
+        self._context_of_frame: dict[str, int] = {}
         self.requests: list[str] = []
         """The addresses that the page requested, without those that contain their data."""
         self.complaints: list[str] = []
@@ -88,11 +89,7 @@ class Browser:
 
     def run(self, script: str) -> Any:
         """Return the value of a JavaScript expression. If it is a promise, wait for its value."""
-        result = self.ask(
-            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
-        )
-        assert "exceptionDetails" not in result, result["exceptionDetails"]
-        return result["result"].get("value")
+        return self._evaluate(script)
 
     def wait_for(self, script: str, value: object) -> None:
         """Wait until an expression has this value, perhaps on another page that is being loaded."""
@@ -104,16 +101,20 @@ class Browser:
                 found = self.run(script)
 
     def run_in_frame(self, script: str) -> Any:
-        """Return the value of an expression in the first frame of the page."""
+        """Return the value of an expression in the first frame of the page.
+
+        Raise ProtocolError if there is no frame yet, or if it is being loaded.
+        """
         tree = self.ask("Page.getFrameTree")["frameTree"]
-        frame_id = tree["childFrames"][0]["frame"]["id"]
-        world = self.ask("Page.createIsolatedWorld", frameId=frame_id)
-        result = self.ask(
-            "Runtime.evaluate",
-            expression=script,
-            contextId=world["executionContextId"],
-            returnByValue=True,
-        )
+        frames = tree.get("childFrames", [])
+        if not frames or frames[0]["frame"]["id"] not in self._context_of_frame:
+            raise ProtocolError("the page has no frame")
+        context_id = self._context_of_frame[frames[0]["frame"]["id"]]
+        return self._evaluate(script, contextId=context_id)
+
+    def _evaluate(self, script: str, **params: Any) -> Any:
+        params |= {"expression": script, "returnByValue": True, "awaitPromise": True}
+        result = self.ask("Runtime.evaluate", **params)
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
@@ -157,6 +158,10 @@ class Browser:
             address = params["request"]["url"]
             if not address.startswith("data:"):
                 self.requests.append(address)
+        elif method == "Runtime.executionContextCreated":
+            context = params["context"]
+            if context["auxData"]["isDefault"]:
+                self._context_of_frame[context["auxData"]["frameId"]] = context["id"]
         elif method in _COMPLAINTS:
             self.complaints.append(json.dumps(params))
         return message
