@@ -26,6 +26,8 @@ myst_links_external_new_tab = False
 # A response that is shown with `...` in it is not valid JSON.
 suppress_warnings = ["misc.highlighting_failure"]
 highlight_language = "text"
+# Only quotes. Otherwise, the two hyphens of an option would become a dash in a sentence.
+smartquotes_action = "q"
 
 html_theme = "furo"
 html_static_path = ["site/static"]
@@ -33,10 +35,29 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_search_scorer = str(_DOCS / "site" / "static" / "scorer.js")
 html_favicon = "site/static/favicon.svg"
+_SANS_SERIF = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", Ubuntu, Arial, sans-serif'
+_MONOSPACE = 'ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace'
+"""The explorer uses the same typefaces, see sampletool/lab/explorer/explorer.css."""
 html_baseurl = DOCUMENTATION
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {
+    "light_logo": "favicon.svg",
+    "dark_logo": "favicon.svg",
+    "light_css_variables": {
+        "font-stack": _SANS_SERIF,
+        "font-stack--headings": _SANS_SERIF,
+        "font-stack--monospace": _MONOSPACE,
+        "color-brand-primary": "#1d4ed8",
+        "color-brand-content": "#1d4ed8",
+        "color-code-background": "#f6f7f9",
+        "color-sidebar-link-text--top-level": "var(--color-foreground-primary)",
+    },
+    "dark_css_variables": {
+        "color-brand-primary": "#8ab4ff",
+        "color-brand-content": "#8ab4ff",
+        "color-code-background": "#1a1d21",
+    },
     # Furo shows a link to the source of each page. Nothing is loaded from there.
     "source_repository": REPOSITORY,
     "source_branch": "main",

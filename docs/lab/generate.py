@@ -23,7 +23,7 @@ from pathlib import Path
 from docs.lab.blocks import Blocks, ScenarioBlocks, index_rows
 from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.explore import explore_way
-from sampletool.lab.explorer.page import described
+from sampletool.lab.explorer.scenario_data import scenario_data
 from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, NAIVE, find, module_of, names
 from sampletool.lab.scratch import fork_server_for
@@ -52,7 +52,7 @@ def generate(name: str, fork_server: ForkServer) -> dict[str, str]:
     return {
         f"{path}.md": fill((LABS / f"{path}.md").read_text(), blocks),
         f"{path}.svg": svg([shown_runs[NAIVE], shown_runs[FIXED]]),
-        f"{path}.json": json.dumps(described(scenario, explorations), separators=(",", ":")) + "\n",
+        f"{path}.json": json.dumps(scenario_data(scenario, explorations), separators=(",", ":")) + "\n",
     }
 
 

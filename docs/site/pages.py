@@ -8,26 +8,19 @@ import re
 from pathlib import Path
 
 from docs.site.reference_objects import with_objects
-from docs.site.sidebar import DOCS, children, groups
+from docs.site.sidebar import DOCS, PAGES_ELSEWHERE, children, groups
 from sampletool import REPOSITORY
-from sampletool.kit.program import PACKAGE
 
-EXPLORER = "play.html"
 _PLAY = re.compile(
     r'^\[[^\]]+\]\((?P<folder>[./\w-]*)explorer\.md "(?P<name>[\w-]+)"\)(?: <!--.*-->)?$',
     re.MULTILINE,
 )
 """`[Play it](explorer.md "scenario")` on a line of its own."""
 _FRAME = """```{{raw}} html
-<iframe class="explorer" src="{src}" loading="lazy"
+<iframe class="explorer" src="{src}" loading="lazy" scrolling="no"
  title="The explorer: you choose which worker goes next"></iframe>
 <p class="explorer-link"><a href="{src}">Open it in a page of its own</a></p>
 ```"""
-
-_KIT_README = f"{PACKAGE}/kit/README.md"
-_PAGES_ELSEWHERE = {"kit/how-to": _KIT_README, "changelog": "CHANGELOG.md"}
-"""Pages that only have a link to a file outside of docs/. The site has the file in their place."""
-
 
 _ROOT_LINK = re.compile(r"\]\((?:\.\./)*(?P<file>[A-Z_]+\.md)")
 """A link to a file in the root directory, such as SUPPORT.md. Most of them are not on the site."""
@@ -36,7 +29,7 @@ _ROOT_LINK = re.compile(r"\]\((?:\.\./)*(?P<file>[A-Z_]+\.md)")
 def prepare_page(_app: object, page: str, source: list[str]) -> None:
     """Replace the text of a page, which is the only item of `source`."""
     text = source_file(page).read_text()
-    if page in _PAGES_ELSEWHERE:
+    if page in PAGES_ELSEWHERE:
         text = _ROOT_LINK.sub(rf"]({REPOSITORY}/blob/main/\g<file>", text)
     text = _with_links_to_pages(text)
     text = _PLAY.sub(_explorer, text)
@@ -46,7 +39,7 @@ def prepare_page(_app: object, page: str, source: list[str]) -> None:
 
 def source_file(page: str) -> Path:
     """Return the file that has the text of a page. Most pages have it themselves."""
-    elsewhere = _PAGES_ELSEWHERE.get(page)
+    elsewhere = PAGES_ELSEWHERE.get(page)
     if elsewhere is not None:
         return DOCS.parent / elsewhere
     return DOCS / f"{page}.md"
@@ -54,7 +47,7 @@ def source_file(page: str) -> Path:
 
 def _with_links_to_pages(text: str) -> str:
     """Replace links to files outside of docs/ by links to the pages that show these files."""
-    for page, file in _PAGES_ELSEWHERE.items():
+    for page, file in PAGES_ELSEWHERE.items():
         link = rf"\]\((\.\./)+{re.escape(file)}(?P<anchor>#[\w-]+)?\)"
         text = re.sub(link, rf"](/{page}.md\g<anchor>)", text)
     return text
@@ -62,7 +55,7 @@ def _with_links_to_pages(text: str) -> str:
 
 def _explorer(link: re.Match[str]) -> str:
     """Return the explorer as a part of the page, in the place of a link to it."""
-    return _FRAME.format(src=f"{link['folder']}{EXPLORER}#{link['name']}")
+    return _FRAME.format(src=f"{link['folder']}play/{link['name']}.html")
 
 
 def _toctrees(page: str) -> str:

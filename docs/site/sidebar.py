@@ -10,7 +10,15 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from sampletool.kit.program import PACKAGE
+
 DOCS = Path(__file__).parents[1]
+
+PAGES_ELSEWHERE = {
+    "kit/how-to": f"{PACKAGE}/kit/README.md",
+    "changelog": "CHANGELOG.md",
+}
+"""Pages that only have a link to a file outside of docs/. The site has the file in their place."""
 
 _LINK = re.compile(r"\]\(([\w/-]+)\.md\)")
 """A link to another page, from the folder of the page that has it."""
@@ -112,6 +120,8 @@ def _in_order_of_links(entry: str, pages: list[str]) -> list[str]:
     The list of the races goes from easy to hard, and the sidebar has the same order.
     """
     text = (DOCS / f"{entry}.md").read_text()
+    for page, file in PAGES_ELSEWHERE.items():
+        text = text.replace(f"](../{file})", f"]({page}.md)")
     linked = [posixpath.join(posixpath.dirname(entry), path) for path in _LINK.findall(text)]
     known = [page for page in linked if page in pages]
     return list(dict.fromkeys([*known, *pages]))

@@ -1,10 +1,12 @@
 """The site has every page once, an index and a preview of each page, and loads nothing."""
 
 import re
+import struct
 from pathlib import Path
 
 import pytest
 
+from docs.site.previews import PICTURE, PICTURE_SIZE
 from docs.site.reference_objects import with_objects
 from docs.site.sidebar import all_pages, children, groups
 from tests.project.built_site import built_site
@@ -17,6 +19,7 @@ _LOADED = re.compile(
     r"|@import"
 )
 """Code that makes a browser load something from another machine. A plain link does not."""
+MAX_PICTURE_BYTES = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +96,32 @@ def test_each_page_is_there_as_markdown_and_in_the_list_for_language_models(site
         assert f"({page}.md): " in llms_txt, page
 
 
-def test_each_page_has_a_title_and_a_description_for_previews(site: Path) -> None:
-    for page in all_pages():
+def test_each_page_has_a_title_a_description_and_a_picture_for_previews(site: Path) -> None:
+    for page in ["index", *all_pages()]:
         html = (site / f"{page}.html").read_text()
         (description,) = re.findall(r'<meta property="og:description" content="([^"]*)">', html)
+        (picture,) = re.findall(r'<meta property="og:image" content="([^"]*)">', html)
         assert len(description) > 20, page
         assert '<meta property="og:title" content="' in html, page
+        assert (site / page).parent.joinpath(picture).is_file(), page
+
+
+def test_the_picture_for_previews_has_the_size_that_the_pages_name(site: Path) -> None:
+    picture = (site / PICTURE).read_bytes()
+
+    # A PNG file begins with its signature and the chunk IHDR, which has the width and the height.
+    signature, width, height = struct.unpack(">16sII", picture[:24])
+    assert signature.startswith(b"\x89PNG")
+    assert (width, height) == PICTURE_SIZE
+    assert len(picture) < MAX_PICTURE_BYTES
+
+
+def test_an_option_in_a_sentence_keeps_its_two_hyphens(site: Path) -> None:
+    pages_with_dashes = []
+    for page in all_pages():
+        html = (site / f"{page}.html").read_text()
+        if re.search("\N{EN DASH}[a-z]", html):
+            pages_with_dashes.append(page)
+
+    assert pages_with_dashes == []
+    assert "longer than --timeout" in (site / "reference" / "exit-codes.html").read_text()

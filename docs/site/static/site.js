@@ -1,4 +1,6 @@
-// Additions to the theme: names for screen readers, access by keyboard, and copy buttons.
+// Additions to the theme: names for screen readers, access by keyboard, copy buttons, and frames.
+
+const FRAME_BORDERS = 2;
 
 const setAttributes = (selector, attributes) => {
   for (const element of document.querySelectorAll(selector)) {
@@ -36,7 +38,30 @@ const addCopyButton = (block) => {
   block.append(button);
 };
 
+// Make a frame with the explorer as high as the page inside it, so that nothing has to scroll there.
+// Answer with the mode that the reader has chosen for the site.
+const adaptFrame = (event) => {
+  const frames = [...document.querySelectorAll("iframe.explorer")];
+  const frame = frames.find((each) => each.contentWindow === event.source);
+  if (frame && event.data.explorerHeight) {
+    frame.style.height = `${event.data.explorerHeight + FRAME_BORDERS}px`;
+    sendTheme(frame);
+  }
+};
+
+const sendTheme = (frame) => {
+  frame.contentWindow.postMessage({ theme: document.body.dataset.theme }, "*");
+};
+
+const sendThemeToAll = () => {
+  document.querySelectorAll("iframe.explorer").forEach(sendTheme);
+};
+
+addEventListener("message", adaptFrame);
+
 addEventListener("DOMContentLoaded", () => {
+  // The theme writes the chosen mode into this attribute.
+  new MutationObserver(sendThemeToAll).observe(document.body, { attributeFilter: ["data-theme"] });
   setAttributes(".caption[role=heading]", { "aria-level": "2" });
   setAttributes("aside.sidebar-drawer", { "aria-label": "All pages" });
   setAttributes("aside.toc-drawer", { "aria-label": "On this page" });

@@ -1,1 +1,1 @@
-"""The lab in a browser: every schedule, recorded, to be walked by hand."""
+"""The lab in a browser: the reader chooses who goes next, and walks through recorded runs."""

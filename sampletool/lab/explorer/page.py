@@ -1,108 +1,140 @@
-"""The explorer as one HTML file: it carries its style, its script and the recordings, and requests nothing.
+"""The HTML of the explorer: as one file, or as pages of a site that share their files.
 
-The page has no semantics of its own. What it walks is the prefix tree of the recordings of every schedule, in which
-equal branches are kept once.
+The page does not simulate anything. It shows recordings of every schedule, so it cannot differ
+from the real program.
+
+* `one_file` has its style, its script and all recordings inside. It opens from disk and requests
+  nothing. `tool lab explore` writes it.
+* `site_page` loads its style, its script and the recordings of one race from files next to it. The
+  site has many such pages: one for each race, and one for many schedules.
+
+The script consists of several files, so that a reader can take them one by one. Together they are
+one script.
 """
 
-import ast
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
-from itertools import accumulate, groupby
+from html import escape
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
-from ...kit.contract.response import to_data
 from ...kit.program import PROGRAM
-from ..explore import Exploration
-from ..levels import level_of
-from ..recording import Event, Recording
-from ..scenario import PACKAGE, STRIKES, Scenario, Way
-from ..scratch import scratch
-from ..standing import source_of
+from ..scenario import STRIKES
 
-_LEFT_OUT = ("seq", "number", "at")
 _HERE = Path(__file__).parent
+_SCRIPT_FILES = (
+    "runs.js",
+    "progress.js",
+    "elements.js",
+    "sentences.js",
+    "map.js",
+    "panels.js",
+    "explorer.js",
+)
+"""The parts of the script. A part uses only parts above it while the page loads."""
+
+STYLE_NAME = "explorer.css"
+SCRIPT_NAME = "explorer.js"
+DATA_VARIABLE = "explorerData"
+"""The global variable of a page of the site that has its data."""
 
 
-def described(scenario: Scenario, explored: Mapping[str, Exploration]) -> dict[str, Any]:
-    """One scenario and all of its recordings, as the page takes it."""
-    fields = ("name", "story", "title", "subtitle", "rule", "promise", "question", "shared", "happened", "no_verb")
-    ways = {variant: _way(scenario, scenario.ways[variant], of.recordings) for variant, of in explored.items()}
-    texts = {each: getattr(scenario, each) for each in fields}
-    return {**texts, "level": level_of(scenario.name), "ways": ways}
+@dataclass(frozen=True, kw_only=True)
+class SitePage:
+    """What differs between the explorer's pages of a site."""
+
+    title: str
+    metadata: str
+    """HTML for the head of the page, such as the description."""
+    text: str
+    """HTML for readers without scripts, and for search engines."""
+    root: str
+    """The way to the folder that has the style, the script and the data, such as `../../`."""
+    data_file: str
+    """The path of the data from that folder."""
+    start: str
+    """The address that the page opens with, such as `torn-write/naive/A1.A2`."""
 
 
-def html(scenarios: Sequence[Mapping[str, Any]]) -> str:
-    """The page of these scenarios. Nothing that is in them can end the element that they are in."""
-    style, script = ((_HERE / f"explorer.{kind}").read_text() for kind in ("css", "js"))
-    data = json.dumps({"program": PROGRAM, "strikes": STRIKES, "scenarios": scenarios}, separators=(",", ":"))
-    parts = {
-        "style": style,
-        "script": script,
-        "style_hash": _hash(style),
-        "script_hash": _hash(script),
-        "data": re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", data),
-    }
-    return re.sub(r"\{(\w+)\}", lambda found: parts[found[1]], (_HERE / "page.html").read_text())
+def one_file(scenarios: Sequence[Mapping[str, Any]]) -> str:
+    """Return a page that has everything inside. Nothing in the data can end its element."""
+    style = style_text()
+    script = script_text()
+    data = json.dumps(explorer_data(scenarios, menu_of(scenarios)), separators=(",", ":"))
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            "img-src data:",
+            f"style-src '{_hash_source(style)}'",
+            f"script-src '{_hash_source(script)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    escaped_data = re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", data)
+    return _fill_template(
+        title="The lab's explorer",
+        metadata=f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<link rel="icon" href="data:,">',
+        style=f"<style>{style}</style>",
+        text="",
+        root="",
+        start="",
+        data=f'<script type="application/json" id="data">{escaped_data}</script>',
+        script=f"<script>{script}</script>",
+    )
 
 
-def _hash(text: str) -> str:
-    """As a Content-Security-Policy names the script or style that may be used."""
+def site_page(page: SitePage) -> str:
+    """Return a page that loads its style, its script and its data from other files of the site."""
+    return _fill_template(
+        title=escape(page.title),
+        metadata=page.metadata,
+        style=f'<link rel="stylesheet" href="{page.root}{STYLE_NAME}">',
+        text=page.text,
+        root=page.root,
+        start=escape(page.start),
+        data=f'<script src="{page.root}{page.data_file}"></script>',
+        script=f'<script src="{page.root}{SCRIPT_NAME}"></script>',
+    )
+
+
+def explorer_data(
+    scenarios: Sequence[Mapping[str, Any]], menu: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return all data of a page. The menu may have more races than the page has recordings of."""
+    return {"program": PROGRAM, "strikes": STRIKES, "menu": menu, "scenarios": scenarios}
+
+
+def menu_of(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries of the menu."""
+    entries = []
+    for scenario in scenarios:
+        entry = {name: scenario[name] for name in ("name", "title", "level")}
+        entry["variants"] = list(scenario["ways"])
+        entries.append(entry)
+    return entries
+
+
+def style_text() -> str:
+    """Return the style sheet."""
+    return (_HERE / STYLE_NAME).read_text()
+
+
+def script_text() -> str:
+    """Return the whole script."""
+    return "\n".join((_HERE / name).read_text() for name in _SCRIPT_FILES)
+
+
+def _fill_template(**parts: str) -> str:
+    template = (_HERE / "page.html").read_text()
+    return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], template)
+
+
+def _hash_source(text: str) -> str:
+    """Return how a Content-Security-Policy names the one script or style that may be used."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
-
-def _way(scenario: Scenario, way: Way, recordings: Sequence[Recording]) -> dict[str, Any]:
-    file = Path(source_of(scenario, way))
-    seen = {event.at for run in recordings for event in run.events if event.at}
-    main = way.program.__name__ if callable(way.program) else re.split("[.:]", scenario.symbol)[-1]
-    source, line_of = _source(file, main, seen)
-    tokens = {run.schedule: run.schedule.split() for run in recordings}
-    events: dict[str, int] = {}
-    nodes: dict[str, int] = {}
-
-    def event_number(event: Event) -> int:
-        data = {**to_data(event), "line": line_of.get(event.at or "")}
-        kept = {name: value for name, value in data.items() if name not in _LEFT_OUT and value not in ([], False, None)}
-        return events.setdefault(json.dumps(kept), len(events))
-
-    def node_number(runs: list[Recording], depth: int) -> int:
-        """Of runs that begin with the same tokens: what the last one did, and where others lead."""
-        turn_of = accumulate(map(_is_of_a_token, runs[0].events))
-        did = [event_number(event) for event, turn in zip(runs[0].events, turn_of, strict=True) if turn == depth]
-        turns = groupby((run for run in runs if tokens[run.schedule][depth:]), lambda run: tokens[run.schedule][depth])
-        then = {token: node_number(list(group), depth + 1) for token, group in turns}
-        return nodes.setdefault(json.dumps([did, then] if then else [did, then, runs[0].reason]), len(nodes))
-
-    root = node_number(list(recordings), 0)
-    with scratch(way) as (directory, _):
-        begins = str(scenario.look(directory))
-    words = {"says": way.says, "because": way.because, "shows": way.shows, "begins": begins, "root": root}
-    tables = {"events": [*map(json.loads, events)], "nodes": [*map(json.loads, nodes)]}
-    return {**words, "file": file.relative_to(PACKAGE).as_posix(), "source": source, **tables}
-
-
-def _is_of_a_token(event: Event) -> bool:
-    """Not what a worker does by itself: it goes on when a lock comes free, or ends before its first step."""
-    return event.outcome == "struck" or (event.outcome != "resumed" and event.number > 0)
-
-
-def _source(file: Path, main: str, seen: Iterable[str]) -> tuple[list[str], dict[str, int]]:
-    """The function of this name and those in which something was seen; and where each line of the file is in that."""
-    text, name = file.read_text(), file.relative_to(PACKAGE)
-    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    shown: list[str] = []
-    line_of: dict[str, int] = {}
-    lines = sorted(int(at.rpartition(":")[2]) for at in seen)
-    for line in [next(each.lineno for each in functions if each.name == main), *lines]:
-        if f"{name}:{line}" not in line_of:
-            outer = next(each for each in functions if each.lineno <= line <= (each.end_lineno or 0))
-            first = min([outer.lineno, *(each.lineno for each in outer.decorator_list)])
-            block = dedent("\n".join(text.splitlines()[first - 1 : outer.end_lineno])).splitlines()
-            shown += [""] * bool(shown)
-            line_of |= {f"{name}:{first + number}": len(shown) + number for number in range(len(block))}
-            shown += block
-    return shown, line_of

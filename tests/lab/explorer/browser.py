@@ -1,17 +1,24 @@
-"""A headless Chromium, driven over a pipe by its DevTools protocol: no driver and no package is needed for that."""
+"""A headless Chromium that a test controls over a pipe, by the DevTools protocol.
+
+This needs no driver and no package. The protocol is described at
+https://chromedevtools.github.io/devtools-protocol.
+"""
 
 import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from select import select
 from typing import Any
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-_SECONDS = 90
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+_TIMEOUT_S = 90
+_READ_BYTES = 1 << 20
+_WIDEST_PHONE = 600
 _FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -23,108 +30,184 @@ _FLAGS = (
     "--no-default-browser-check",
     "--remote-debugging-pipe",
 )
+_COMPLAINTS = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+_KEY_CODES = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowRight": 39, "ArrowDown": 40}
 
 
 class NoBrowser(Exception):
-    """It is not installed."""
+    """No browser is installed."""
+
+
+class ProtocolError(Exception):
+    """The browser refused a request, for example because another page was loaded meanwhile."""
 
 
 class Browser:
-    """One page, and what it complained of and asked for."""
+    """One page in the browser. It records what the page requests and reports."""
 
-    def __init__(self, write: int, read: int) -> None:
-        self._write, self._read = write, read
-        self._heard = bytearray()
-        self._asked = 0
-        self._session = ""
-        self.home = ""
-        """The address of the page that it is for."""
+    def __init__(self, write_descriptor: int, read_descriptor: int) -> None:
+        self._write_descriptor = write_descriptor
+        self._read_descriptor = read_descriptor
+        self._received = bytearray()
+        self._last_id = 0
+        self._session_id = ""
+        self._context_of_frame: dict[str, int] = {}
         self.requests: list[str] = []
-        """The addresses that were asked for, but for data."""
+        """The addresses that the page requested, without those that contain their data."""
         self.complaints: list[str] = []
-        """What the console and the page's exceptions say."""
+        """Messages on the console, and exceptions that no script has caught."""
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
+        self._session_id = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        self._asked += 1
-        request: dict[str, Any] = {"id": self._asked, "method": method, "params": params}
-        if self._session:
-            request["sessionId"] = self._session
-        os.write(self._write, json.dumps(request).encode() + b"\0")
-        while (answer := self._hear()).get("id") != self._asked:
-            pass
-        assert "error" not in answer, f"{method}: {answer['error']}"
-        return dict(answer["result"])
+        """Call a method of the protocol, and return its result."""
+        self._last_id += 1
+        request: dict[str, Any] = {"id": self._last_id, "method": method, "params": params}
+        if self._session_id:
+            request["sessionId"] = self._session_id
+        os.write(self._write_descriptor, json.dumps(request).encode() + b"\0")
+        response = self._receive()
+        while response.get("id") != self._last_id:
+            response = self._receive()
+        if "error" in response:
+            raise ProtocolError(f"{method}: {response['error']}")
+        return dict(response["result"])
 
     def open(self, address: str) -> None:
-        """And wait until it is loaded. To another place in the same page it would go some time later."""
+        """Open a page, and wait until it is loaded."""
+        # Without the empty page, a different place in the same page would not be loaded again.
         self.ask("Page.navigate", url="about:blank")
         self.ask("Page.navigate", url=address)
-        while self.run("document.readyState") != "complete":
-            pass
+        self.wait_until_loaded()
+
+    def wait_until_loaded(self) -> None:
+        """Wait until the page and everything that it needs are loaded."""
+        self.wait_for("document.readyState", "complete")
 
     def run(self, script: str) -> Any:
-        """The value of an expression; a promise is waited for."""
-        ran = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in ran, ran["exceptionDetails"]
-        return ran["result"].get("value")
+        """Return the value of a JavaScript expression. If it is a promise, wait for its value."""
+        return self._evaluate(script)
+
+    def wait_for(self, script: str, value: object) -> None:
+        """Wait until an expression has this value, perhaps on another page that is being loaded."""
+        deadline = time.monotonic() + _TIMEOUT_S
+        found: object = None
+        while found != value:
+            assert time.monotonic() < deadline, f"{script} is {found!r}, not {value!r}"
+            with suppress(ProtocolError):
+                found = self.run(script)
+
+    def run_in_frame(self, script: str) -> Any:
+        """Return the value of an expression in the first frame of the page.
+
+        Raise ProtocolError if there is no frame yet, or if it is being loaded.
+        """
+        tree = self.ask("Page.getFrameTree")["frameTree"]
+        frames = tree.get("childFrames", [])
+        if not frames or frames[0]["frame"]["id"] not in self._context_of_frame:
+            raise ProtocolError("the page has no frame")
+        context_id = self._context_of_frame[frames[0]["frame"]["id"]]
+        return self._evaluate(script, contextId=context_id)
+
+    def _evaluate(self, script: str, **params: Any) -> Any:
+        params |= {"expression": script, "returnByValue": True, "awaitPromise": True}
+        result = self.ask("Runtime.evaluate", **params)
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
 
     def press(self, key: str) -> None:
-        """As on a keyboard."""
-        code = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowRight": 39, "ArrowDown": 40}.get(key, 0)
-        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-        known = {"key": key, "windowsVirtualKeyCode": code}
-        self.ask("Input.dispatchKeyEvent", type="keyDown", text=text, **known)
-        self.ask("Input.dispatchKeyEvent", type="keyUp", **known)
+        """Press and release a key."""
+        text = key if len(key) == 1 else ""
+        if key == "Enter":
+            text = "\r"
+        key_params = {"key": key, "windowsVirtualKeyCode": _KEY_CODES.get(key, 0)}
+        self.ask("Input.dispatchKeyEvent", type="keyDown", text=text, **key_params)
+        self.ask("Input.dispatchKeyEvent", type="keyUp", **key_params)
 
     def show_as(
-        self, *, width: int = 1440, height: int = 900, theme: str = "light", motion: str = "no-preference"
+        self,
+        *,
+        width: int = 1440,
+        height: int = 900,
+        theme: str = "light",
+        motion: str = "no-preference",
     ) -> None:
-        features = [("prefers-color-scheme", theme), ("prefers-reduced-motion", motion)]
-        self.ask("Emulation.setEmulatedMedia", features=[{"name": name, "value": value} for name, value in features])
+        """Use a screen of this size, and the reader's preferences for the theme and for motion."""
+        features = [
+            {"name": "prefers-color-scheme", "value": theme},
+            {"name": "prefers-reduced-motion", "value": motion},
+        ]
+        self.ask("Emulation.setEmulatedMedia", features=features)
         self.ask(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < _WIDEST_PHONE,
         )
 
-    def _hear(self) -> dict[str, Any]:
-        while (end := self._heard.find(b"\0")) < 0:
-            more = os.read(self._read, 1 << 20) if select([self._read], [], [], _SECONDS)[0] else b""
-            assert more, "the browser has ended, or hangs"
-            self._heard += more
-        message: dict[str, Any] = json.loads(self._heard[:end])
-        del self._heard[: end + 1]
+    def _receive(self) -> dict[str, Any]:
+        """Wait for the next message. Record it if it is an event that a test asks about."""
+        message: dict[str, Any] = json.loads(self._receive_bytes())
         params = message.get("params", {})
-        if message.get("method") == "Network.requestWillBeSent":
-            self.requests += [params["request"]["url"]] * (not params["request"]["url"].startswith("data:"))
-        elif message.get("method") in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
+        method = message.get("method")
+        if method == "Network.requestWillBeSent":
+            address = params["request"]["url"]
+            if not address.startswith("data:"):
+                self.requests.append(address)
+        elif method == "Runtime.executionContextCreated":
+            context = params["context"]
+            if context["auxData"]["isDefault"]:
+                self._context_of_frame[context["auxData"]["frameId"]] = context["id"]
+        elif method in _COMPLAINTS:
             self.complaints.append(json.dumps(params))
         return message
+
+    def _receive_bytes(self) -> bytes:
+        """Return the bytes until the next null byte, which ends each message."""
+        while b"\0" not in self._received:
+            readable, _, _ = select([self._read_descriptor], [], [], _TIMEOUT_S)
+            assert readable, f"the browser did not respond within {_TIMEOUT_S} s"
+            received = os.read(self._read_descriptor, _READ_BYTES)
+            assert received, "the browser has exited"
+            self._received += received
+        message, _, self._received = self._received.partition(b"\0")
+        return bytes(message)
 
 
 @contextmanager
 def browsing(directory: Path) -> Iterator[Browser]:
-    """A browser whose profile lies in this directory; it ends with the block."""
-    program = next(filter(None, map(shutil.which, _NAMES)), None)
-    if program is None:
-        raise NoBrowser("none of " + ", ".join(_NAMES))
-    theirs_in, ours_out = os.pipe()
-    ours_in, theirs_out = os.pipe()
-    # It reads from descriptor 3 and writes to descriptor 4; sh knows only descriptors of one digit.
-    script = f'exec 3<&{theirs_in} 4>&{theirs_out} "$0" "$@"'
-    command = ["/bin/bash", "-c", script, program, *_FLAGS, f"--user-data-dir={directory}"]
-    environ = {**os.environ, "HOME": str(directory), "TMPDIR": str(directory)}
+    """Run a browser with its profile in this directory. Raise NoBrowser if there is none."""
+    program = _find_program()
+    browser_in, our_out = os.pipe()
+    our_in, browser_out = os.pipe()
+    # The browser reads from descriptor 3 and writes to descriptor 4. Bash is there because sh only
+    # knows descriptors with one digit.
+    script = f'exec 3<&{browser_in} 4>&{browser_out} "$0" "$@"'
     process = subprocess.Popen(
-        command, env=environ, pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ["/bin/bash", "-c", script, program, *_FLAGS, f"--user-data-dir={directory}"],
+        env={**os.environ, "HOME": str(directory), "TMPDIR": str(directory)},
+        pass_fds=(browser_in, browser_out),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
-    os.close(theirs_in)
-    os.close(theirs_out)
+    os.close(browser_in)
+    os.close(browser_out)
     try:
-        yield Browser(ours_out, ours_in)
+        yield Browser(our_out, our_in)
     finally:
-        os.close(ours_out)
-        os.close(ours_in)
+        os.close(our_out)
+        os.close(our_in)
         process.terminate()
-        process.wait(_SECONDS)
+        process.wait(_TIMEOUT_S)
+
+
+def _find_program() -> str:
+    for name in _PROGRAMS:
+        program = shutil.which(name)
+        if program is not None:
+            return program
+    raise NoBrowser(f"none of {', '.join(_PROGRAMS)}")

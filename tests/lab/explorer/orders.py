@@ -1,18 +1,32 @@
-"""Follow the graph that the page of the explorer contains."""
+"""Follow the tree of runs that the data of the explorer contains."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 
-def orders(way: dict[str, Any]) -> Iterator[tuple[str, str | None, list[dict[str, Any]]]]:
-    """Every way through the graph: the schedule, what is broken at its end, the events."""
+@dataclass(frozen=True)
+class Order:
+    """One run in the data of the explorer."""
 
-    def walk(number: int, path: list[str], events: list[dict[str, Any]]) -> Iterator[Any]:
-        did, then, *end = way["nodes"][number]
-        events = [*events, *(way["events"][each] for each in did)]
-        if not then:
-            yield " ".join(path), end[0], events
-        for token, follows in then.items():
-            yield from walk(follows, [*path, token], events)
+    schedule: str
+    reason: str | None
+    """Why the run is broken."""
+    events: list[dict[str, Any]]
 
-    return walk(way["root"], [], [])
+
+def orders(variant: dict[str, Any]) -> Iterator[Order]:
+    """Yield every run from the root of the tree to an end."""
+    return _orders_below(variant, variant["root"], [], [])
+
+
+def _orders_below(
+    variant: dict[str, Any], index: int, path: list[str], events_before: list[dict[str, Any]]
+) -> Iterator[Order]:
+    event_indexes, next_nodes, *reason = variant["nodes"][index]
+    own_events = [variant["events"][event_index] for event_index in event_indexes]
+    events = [*events_before, *own_events]
+    if not next_nodes:
+        yield Order(schedule=" ".join(path), reason=reason[0], events=events)
+    for token, next_index in next_nodes.items():
+        yield from _orders_below(variant, next_index, [*path, token], events)

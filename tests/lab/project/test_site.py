@@ -10,7 +10,7 @@ from docs.lab.generate import path_of
 from docs.site.sidebar import children
 from sampletool.kit.testing.waiting import wait_until
 from sampletool.lab.levels import names_in_order
-from tests.lab.explorer.browser import Browser, NoBrowser, browsing
+from tests.lab.explorer.browser import Browser, NoBrowser, ProtocolError, browsing
 from tests.project.built_site import built_site
 
 pytest.importorskip("sphinx", reason="Sphinx is not installed: make .venv/.testable")
@@ -36,7 +36,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         pytest.skip(f"no browser: {reason}")
 
 
-def test_axe_finds_nothing_in_a_page_on_a_phone_or_a_wide_screen_in_either_theme(site: Path, browser: Browser) -> None:
+def test_axe_finds_nothing_in_a_page_on_a_phone_or_a_wide_screen_in_either_theme(
+    site: Path, browser: Browser
+) -> None:
     axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text()
     found = {}
     for page in _PAGES:
@@ -56,7 +58,9 @@ def _found(browser: Browser, site: Path, query: str) -> list[str]:
     """The pages that a search finds, the best one first, as paths without `.html`."""
     browser.open(f"{(site / 'search.html').as_uri()}?q={query}")
     wait_until(lambda: browser.run("document.querySelectorAll('#search-results li a').length > 0"))
-    links = browser.run("[...document.querySelectorAll('#search-results li a')].map((link) => link.href)")
+    links = browser.run(
+        "[...document.querySelectorAll('#search-results li a')].map((link) => link.href)"
+    )
     return [link.removeprefix(f"{site.as_uri()}/").partition(".html")[0] for link in links]
 
 
@@ -71,16 +75,98 @@ def _found(browser: Browser, site: Path, query: str) -> list[str]:
         ("session_ttl", "reference/settings"),
     ],
 )
-def test_a_search_from_disk_finds_the_right_page_first(site: Path, browser: Browser, query: str, page: str) -> None:
+def test_a_search_from_disk_finds_the_right_page_first(
+    site: Path, browser: Browser, query: str, page: str
+) -> None:
     found = _found(browser, site, query)
 
     assert found[0] == page
 
 
-def test_the_race_of_the_front_page_is_there_to_be_played(site: Path, browser: Browser) -> None:
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_in_the_frame_of_the_front_page_is_cut_off_or_scrolls(
+    site: Path, browser: Browser, width: int
+) -> None:
+    browser.show_as(width=width, height=900, motion="reduce")
     browser.open((site / "index.html").as_uri())
+    browser.run("document.querySelector('iframe').loading = 'eager'")
+    wait_until(lambda: _has_frame(browser))
+    variants = browser.run_in_frame("view.race.variants.map((each) => each.name)")
+    longest = "[...view.variant.orders].sort((a, b) => b.path.length - a.path.length)[0].path"
 
-    assert browser.run("document.querySelector('iframe').src").startswith(site.as_uri())
+    too_small = {}
+    for variant in variants:
+        browser.run_in_frame(f"openVariant(view.race.name, {variant!r})")
+        for step in ("", f"openPath({longest})", "answer(null)"):
+            browser.run_in_frame(step)
+            wait_until(lambda: _is_frame_fitting(browser))
+            found = browser.run_in_frame(_TOO_SMALL)
+            if found:
+                too_small[variant, step] = found
+
+    assert len(variants) == 6
+    assert too_small == {}
+
+
+def _has_frame(browser: Browser) -> bool:
+    try:
+        return bool(browser.run_in_frame("document.querySelectorAll('#variants input').length"))
+    except ProtocolError:
+        return False
+
+
+def _is_frame_fitting(browser: Browser) -> bool:
+    """Return whether the frame is as high as the page inside it. Borders may add a few pixels."""
+    frame_height = browser.run(_FRAME_HEIGHT)
+    body_height = browser.run_in_frame(_BODY_HEIGHT)
+    return bool(0 <= frame_height - body_height <= 4)
+
+
+_FRAME_HEIGHT = "document.querySelector('iframe').clientHeight"
+_BODY_HEIGHT = "Math.ceil(document.body.getBoundingClientRect().height)"
+# A legend is only for screen readers.
+_TOO_SMALL = """[...document.querySelectorAll("html, body, body *:not(legend)")]
+  .filter((each) => {
+    const isShown = each.checkVisibility() && each.clientWidth > 1;
+    const isTooLow = each.scrollHeight > each.clientHeight + 2;
+    const isTooNarrow = each.scrollWidth > each.clientWidth + 2;
+    const isWholePage = each === document.documentElement;
+    const hidesContent = getComputedStyle(each).overflow !== "visible" || isWholePage;
+    return isShown && hidesContent && (isTooLow || isTooNarrow);
+  })
+  .map((each) => `${each.tagName} ${each.id} ${each.className}`)"""
+
+
+def test_the_site_and_the_explorer_have_the_same_typefaces(site: Path, browser: Browser) -> None:
+    font = "getComputedStyle(document.querySelector(selector)).fontFamily"
+    script = f"['body', 'code'].map((selector) => {font})"
+    browser.open((site / "lab" / "lost-config-update.html").as_uri())
+    on_the_site = browser.run(script)
+    browser.open((site / "lab" / "play" / "lost-config-update.html").as_uri())
+
+    assert browser.run(script) == on_the_site
+
+
+def test_the_explorer_in_a_page_uses_the_mode_that_the_reader_chose(
+    site: Path, browser: Browser
+) -> None:
+    browser.show_as(width=1280, theme="light")
+    browser.open((site / "index.html").as_uri())
+    wait_until(lambda: _has_frame(browser))
+    mode = "getComputedStyle(document.documentElement).colorScheme"
+
+    browser.run("document.body.dataset.theme = 'dark'")
+    wait_until(lambda: browser.run_in_frame(mode) == "dark")
+    browser.run("document.body.dataset.theme = 'auto'")
+    wait_until(lambda: browser.run_in_frame(mode) == "light dark")
+
+
+def test_a_race_in_a_page_is_there_to_be_played(site: Path, browser: Browser) -> None:
+    browser.open((site / "lab" / "learn" / "2-half-a-file.html").as_uri())
+
+    address = browser.run("document.querySelector('iframe').src")
+
+    assert address == (site / "lab" / "play" / "torn-write.html").as_uri()
 
 
 def test_the_sidebar_lists_the_races_from_easy_to_hard() -> None:

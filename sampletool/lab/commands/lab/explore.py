@@ -17,7 +17,8 @@ from ....kit.places import session_root
 from ....kit.safety.atomic_file import create, read_regular
 from ...errors import ScenarioNotFound
 from ...explore import explore
-from ...explorer.page import described, html
+from ...explorer.page import one_file
+from ...explorer.scenario_data import scenario_data
 from ...levels import names_in_order
 from ...scenario import find
 from ._options import NameArgument, one_by_one
@@ -50,9 +51,9 @@ def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> 
     scenarios, schedules = [], 0
     for name in one_by_one(context, wanted):
         runs = explore(context, find(name))
-        scenarios.append(described(find(name), runs))
+        scenarios.append(scenario_data(find(name), runs))
         schedules += sum(len(way.recordings) for way in runs.values())
-    page = html(scenarios).encode()
+    page = one_file(scenarios).encode()
     if found not in (None, page):
         raise OutputExists(str(path), found="it is not this page", suggestion="Name another --output.")
     if found is None and not dry_run:

@@ -1,0 +1,121 @@
+"""The recordings of one variant as a tree, which the explorer walks from its root to an end.
+
+Schedules with the same beginning share a branch. Branches that are equal are stored once, so the
+tree of 178 schedules takes about 10 KB.
+
+A schedule consists of *tokens*, such as `A1` (the first step of worker A). A node is a list:
+
+1. the events of the token that leads to the node, as indexes into the table of events
+2. the next nodes by their tokens, as indexes into the table of nodes
+3. only in a node without next nodes: the reason why the run is broken, or null
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...kit.contract.response import to_data
+from ..recording import Event, Recording
+
+_FIELDS_LEFT_OUT = ("seq", "number", "at")
+_EMPTY_VALUES: tuple[object, ...] = ([], False, None)
+
+
+@dataclass(frozen=True)
+class RunTree:
+    """The two tables, and the index of the root in the table of nodes."""
+
+    events: list[dict[str, Any]]
+    nodes: list[list[Any]]
+    root: int
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A recording with its events grouped by token."""
+
+    tokens: list[str]
+    events_by_depth: list[list[Event]]
+    """The events before the first token, then those of each token."""
+    reason: str | None
+
+
+class _Builder:
+    """The two tables while they grow.
+
+    Each maps the JSON of an entry to its index. So an entry that is there already is found again.
+    """
+
+    def __init__(self, line_of: Mapping[str, int]) -> None:
+        self._line_of = line_of
+        self.events: dict[str, int] = {}
+        self.nodes: dict[str, int] = {}
+
+    def add_node(self, runs: Sequence[_Run], depth: int) -> int:
+        """Add the node of runs that begin with the same `depth` tokens. Return its index."""
+        node: list[Any] = [[self._add_event(event) for event in runs[0].events_by_depth[depth]]]
+        next_nodes = {}
+        for token, group in _group_by_token(runs, depth).items():
+            next_nodes[token] = self.add_node(group, depth + 1)
+        node.append(next_nodes)
+        if not next_nodes:
+            node.append(runs[0].reason)
+        return self.nodes.setdefault(json.dumps(node), len(self.nodes))
+
+    def _add_event(self, event: Event) -> int:
+        data = to_data(event)
+        data["line"] = self._line_of.get(event.at or "")
+        kept = {}
+        for name, value in data.items():
+            if name not in _FIELDS_LEFT_OUT and value not in _EMPTY_VALUES:
+                kept[name] = value
+        return self.events.setdefault(json.dumps(kept), len(self.events))
+
+
+def build_run_tree(recordings: Sequence[Recording], line_of: Mapping[str, int]) -> RunTree:
+    """Return the tree of these recordings.
+
+    `line_of` maps a place in the source, such as `lab/scenarios/torn_write.py:40`, to a line of the
+    code that the page shows.
+    """
+    builder = _Builder(line_of)
+    root = builder.add_node([_run_of(recording) for recording in recordings], 0)
+    return RunTree(
+        events=[json.loads(event) for event in builder.events],
+        nodes=[json.loads(node) for node in builder.nodes],
+        root=root,
+    )
+
+
+def _run_of(recording: Recording) -> _Run:
+    tokens = recording.schedule.split()
+    events_by_depth: list[list[Event]] = [[]]
+    for event in recording.events:
+        if _begins_token(event):
+            events_by_depth.append([])
+        events_by_depth[-1].append(event)
+    # The last tokens may have no events, for example those of a worker that was killed.
+    missing = len(tokens) + 1 - len(events_by_depth)
+    events_by_depth += [[] for _ in range(missing)]
+    return _Run(tokens=tokens, events_by_depth=events_by_depth, reason=recording.reason)
+
+
+def _begins_token(event: Event) -> bool:
+    """Return whether the schedule has a token for this event.
+
+    It has none for what a worker does by itself: it continues when a lock is released, or it exits
+    before its first step.
+    """
+    if event.outcome == "struck":
+        return True
+    return event.outcome != "resumed" and event.number > 0
+
+
+def _group_by_token(runs: Sequence[_Run], depth: int) -> dict[str, list[_Run]]:
+    """Group the runs that have not ended by their token at this depth."""
+    groups: dict[str, list[_Run]] = {}
+    for run in runs:
+        if len(run.tokens) > depth:
+            groups.setdefault(run.tokens[depth], []).append(run)
+    return groups

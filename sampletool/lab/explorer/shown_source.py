@@ -1,0 +1,67 @@
+"""The source code that the explorer shows for a variant, and where each recorded line is in it."""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+from ..scenario import PACKAGE
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class ShownSource:
+    """The lines that the page shows."""
+
+    lines: list[str]
+    line_of: dict[str, int]
+    """Indexes into `lines` by a place in the source, such as `lab/scenarios/torn_write.py:40`."""
+
+
+def shown_source(path: Path, main_function: str, places: Iterable[str]) -> ShownSource:
+    """Return the main function, and then the other functions in which a worker was seen.
+
+    `places` has the places in the file at which a worker was stopped before a step.
+    """
+    text = path.read_text()
+    name = path.relative_to(PACKAGE).as_posix()
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, _Function)]
+    main_line = next(function.lineno for function in functions if function.name == main_function)
+    seen_lines = sorted(_line_number(place) for place in places)
+
+    lines: list[str] = []
+    line_of: dict[str, int] = {}
+    for line in [main_line, *seen_lines]:
+        if f"{name}:{line}" in line_of:
+            continue
+        if lines:
+            lines.append("")
+        function = _function_around(line, functions)
+        first_line = _first_line(function)
+        block = _source_lines(text, first_line, function)
+        for offset in range(len(block)):
+            line_of[f"{name}:{first_line + offset}"] = len(lines) + offset
+        lines += block
+    return ShownSource(lines, line_of)
+
+
+def _line_number(place: str) -> int:
+    _, _, line = place.rpartition(":")
+    return int(line)
+
+
+def _function_around(line: int, functions: Iterable[_Function]) -> _Function:
+    """Return the outermost function that has this line. `ast.walk` yields it before inner ones."""
+    return next(each for each in functions if each.lineno <= line <= (each.end_lineno or 0))
+
+
+def _first_line(function: _Function) -> int:
+    decorator_lines = [decorator.lineno for decorator in function.decorator_list]
+    return min([function.lineno, *decorator_lines])
+
+
+def _source_lines(text: str, first_line: int, function: _Function) -> list[str]:
+    block = text.splitlines()[first_line - 1 : function.end_lineno]
+    return dedent("\n".join(block)).splitlines()
