@@ -34,7 +34,18 @@ from .recording import (
     parts_of,
 )
 from .reduction import Choose
-from .scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, History, Moment, Scenario, Way, is_right
+from .scenario import (
+    INTERRUPT,
+    KILL,
+    LETTERS,
+    POWER_CUT,
+    STRIKES,
+    History,
+    Moment,
+    Scenario,
+    Way,
+    is_right,
+)
 from .scratch import scratch
 from .stepped_worker import EveryStepWorker, Worker
 
@@ -128,7 +139,9 @@ class Play:
         self.workers = workers
         self.first = workers[0]
         self.directory = directory
-        self.before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+        self.before = {
+            path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()
+        }
         self.now = self._look(directory)
         """What the shared thing held when it was last looked at."""
         self.taken: list[str] = []
@@ -215,7 +228,10 @@ class Play:
             there = ", ".join(possible) or "no more steps"
             raise bad_schedule(token, f"{token} is not possible there; possible are {there}")
         if len(self.taken) == _MOST_STEPS:
-            problem = f"{token[0]} does not end: {_MOST_STEPS} steps were taken"
+            problem = (
+                f"{token[0]} does not end: {_MOST_STEPS} steps were taken. Let worker() do less: "
+                "2 rounds of a loop show the same mistakes as 1,000"
+            )
             raise UnexpectedOutcome(surprises=[problem])
         self.taken.append(token)
         worker = next(worker for worker in self.workers if worker.letter == token[0])

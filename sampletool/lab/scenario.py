@@ -81,7 +81,10 @@ class Step:
             seen.name == self.event
             and fnmatchcase(os.path.basename(seen.path), self.file)
             and (not self.after or last in self.after)
-            and fnmatchcase(" ".join(seen.facts.get("statement", "").upper().split()), f"{self.statement.upper()}*")
+            and fnmatchcase(
+                " ".join(seen.facts.get("statement", "").upper().split()),
+                f"{self.statement.upper()}*",
+            )
             and _is_kind(self.kind, seen.facts)
         )
 
@@ -154,7 +157,9 @@ class History:
     @property
     def crowds(self) -> list[str]:
         """What is broken where several held one lock, a sentence for each such group."""
-        found = sorted({" and ".join(moment.alone) for moment in self.moments if len(moment.alone) > 1})
+        found = sorted(
+            {" and ".join(moment.alone) for moment in self.moments if len(moment.alone) > 1}
+        )
         return [f"{crowd} held the lock at the same moment." for crowd in found]
 
 
@@ -287,7 +292,9 @@ def find(name: str) -> Scenario:
         for variant, way in scenario.ways.items()
     }
     story = cleandoc(module.__doc__)
-    return replace(scenario, look=module.look, invariant=module.invariant, ways=ways, name=name, story=story)
+    return replace(
+        scenario, look=module.look, invariant=module.invariant, ways=ways, name=name, story=story
+    )
 
 
 def _worker_of(scenario: Scenario, name: str, variant: str, steps: str) -> tuple[str, ...]:

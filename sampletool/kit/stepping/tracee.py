@@ -198,6 +198,7 @@ class Tracee:
         self.wrap("read", _end_of_read)
         self._wrap_seeks()
         self._wrap_close()
+        self._wrap_kill()
 
     def _wrap_seeks(self) -> None:
         """Report a seek to the end: it reads the size of the file. Other seeks read nothing."""
@@ -222,6 +223,17 @@ class Tracee:
             original(fd)
 
         os.close = close
+
+    def _wrap_kill(self) -> None:
+        """Report signal 0, which asks whether a process is alive. No other signal is an event."""
+        original = os.kill
+
+        def kill(pid: int, signal: int) -> None:
+            if signal == 0:
+                self.tell("os.kill", [], {})
+            original(pid, signal)
+
+        os.kill = kill
 
     def _lock_visibly(self, paths: Sequence[str], descriptor: int, operation: int) -> None:
         """Take the lock without waiting in the kernel: stop as long as it is not free."""

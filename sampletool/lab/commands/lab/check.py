@@ -93,11 +93,15 @@ class Check:
             if variant.every_step_workers != self.workers:
                 who = f" and {variant.every_step_workers} workers"
             count = _count(variant.every_step)
-            lines += between_words(f"with every call as a step{who}: {count}", width, "    ", "      ")
+            lines += between_words(
+                f"with every call as a step{who}: {count}", width, "    ", "      "
+            )
             lines += self._example_lines(variant.variant, variant.every_step, width, "--every-step")
         return lines
 
-    def _example_lines(self, variant: str, explored: Explored, width: int, option: str = "") -> list[str]:
+    def _example_lines(
+        self, variant: str, explored: Explored, width: int, option: str = ""
+    ) -> list[str]:
         lines = []
         for reason, number in explored.reasons.items():
             lines += between_words(f"{number} x {reason}", width, "    ", "      ")
@@ -204,7 +208,9 @@ def run_check(
     return outcome
 
 
-WorkersOption = Annotated[int | None, typer.Option(min=2, max=3, help="Let this many workers take part.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=2, max=3, help="Let this many workers take part.")
+]
 
 LimitOption = Annotated[
     int,
