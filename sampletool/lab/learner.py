@@ -3,7 +3,7 @@
     python -m sampletool.lab.learner FILE prepare|always|invariant [KILLED]
     python -m sampletool.lab.learner FILE worker ROUNDS NAME
 
-The last line on stderr says what went wrong. The exit code says who is to blame: see the constants.
+The last line on stderr says what went wrong. The exit code says who is to blame, see outcome.py.
 If the workers are threads, learner_threads.py is the program instead.
 """
 
@@ -14,40 +14,18 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
 
 from ..kit.stepping import tracee
+from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, FAILED, Outcome
 from .place import place_of_this_process
 from .refusals import Refusals, exit_with, refuse
 from .scenario import PACKAGE
 from .worker import report_every_call
 
-FAILED = 1
-"""The exit code after an error in prepare() or worker()."""
-BROKEN = 3
-"""The exit code if the invariant does not hold."""
-CANNOT_JUDGE = 5
-"""The exit code after an error in invariant() or always()."""
-BAD_FILE = 6
-"""The exit code if the file cannot be loaded, or has no worker() or invariant()."""
-
 _MOST_CPU_SECONDS = 1
 """How long a worker may compute between two steps. Only an endless loop takes longer."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a function of the file ended."""
-
-    exit_code: int = 0
-    reason: str = ""
-    """What went wrong."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it for the lab."""
-        return {"exit_code": self.exit_code, "reason": self.reason}
 
 
 class LearnersFile:

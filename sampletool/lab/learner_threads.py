@@ -1,405 +1,88 @@
-"""The side of a learner's file whose workers are threads: run them in this process, step by step.
+"""The side of a learner's file whose workers are threads: run its functions in this process.
 
     python -m sampletool.lab.learner_threads SOCKET FILE ROUNDS LETTERS
 
-This process runs prepare() in its main thread, then starts a thread for each letter. Only one of
-all threads runs at a time. A worker stops before each access to shared memory, see
-memory_access.py, and before it takes or releases a lock. It continues when the lab says so:
-
-* `go A`: let A make the access before which it stands, and run to its next one.
-* `run invariant`: run this function in the main thread, while all workers stand still.
-
-The lab reads one line of JSON after each command, see stepped_threads.py.
-
-Python's own locks would block a thread where the lab cannot see it. So threading.Lock is replaced
-by a lock that stops instead, and all that the standard library builds on it (RLock, Condition,
-Event, Semaphore, Barrier, Queue) stops with it.
+prepare(), always() and invariant() run in the main thread, and see the variables of the threads.
+threads.py explains how the lab steps them.
 """
 
-import _thread
-import json
 import linecache
 import os
-import queue
-import socket
 import sys
-import threading
 import time
 import types
-from collections.abc import Callable
-from functools import partial
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
-from ..kit.stepping.effects import READ, TAKE, WRITE, Effects
-from .learner import LearnersFile, Outcome
+from .learner import LearnersFile
 from .memory_access import NO_ACCESS, AccessFinder
+from .outcome import Outcome
 from .place import place_of
-from .refusals import refuse
+from .refusals import exit_with
+from .threads import SteppedLock, Threads, replace_locks, serve
 
-_MOST_INSTRUCTIONS = 200_000
-"""A worker that runs so many instructions without an access is in an endless loop.
-
-To trace them takes about two seconds.
-"""
-_PATIENCE_SECONDS = 10
-"""How long a worker may wait for something that is no lock of `threading`."""
 _LONGEST_LINE = 40
-_DEEPEST_SEARCH = 3
-
-# The lab's own locks, which stay as they are.
-_new_real_lock = _thread.allocate_lock
-
-
-class Worker:
-    """One thread that runs worker()."""
-
-    def __init__(self, letter: str, run: Callable[[], Outcome]) -> None:
-        self.letter = letter
-        self.stop: dict[str, Any] | None = None
-        """Where it stands, for the lab. None before it starts and when it is over."""
-        self.effects: Effects = {}
-        """What it has read and changed since it went on."""
-        self.outcome: Outcome | None = None
-        """How it ended. None as long as it runs."""
-        self.locks_created = 0
-        self.loaded_object_at: tuple[FrameType, int] | None = None
-        """The frame and line in which it has loaded an object that others may change."""
-        self.instructions = 0
-        """How many instructions it has run since its last stop."""
-        self._run = run
-        self._turn = _new_real_lock()
-        self._turn.acquire()
-
-    def main(self, threads: "Threads") -> None:
-        """Wait for the first turn, and run worker()."""
-        self._turn.acquire()
-        sys.settrace(threads.trace)
-        self.outcome = self._run()
-        sys.settrace(None)
-        threads.give_turn_back(self)
-
-    def take_turn(self) -> None:
-        """Let it go on."""
-        self.effects = {}
-        self.instructions = 0
-        self._turn.release()
-
-    def wait_for_turn(self) -> None:
-        """Stand still until it is its turn."""
-        self._turn.acquire()
-
-
-class Threads:
-    """The workers of this process, and whose turn it is."""
-
-    def __init__(self, finder: AccessFinder, directory: str) -> None:
-        self.finder = finder
-        self.current: Worker | None = None
-        """The worker whose turn it is. None if the main thread runs."""
-        self.locks_created = 0
-        self.locks_held: set[str] = set()
-        self._directory = directory
-        self._main_turn = _new_real_lock()
-        self._main_turn.acquire()
-
-    def start(self, worker: Worker) -> None:
-        """Start the thread of a worker, and let it run to its first stop."""
-        _thread.start_new_thread(worker.main, (self,))
-        self.let_go_on(worker)
-
-    def let_go_on(self, worker: Worker) -> None:
-        """Let a worker run to its next stop, while all other threads stand still."""
-        self.current = worker
-        worker.stop = None
-        worker.take_turn()
-        if not self._main_turn.acquire(timeout=_PATIENCE_SECONDS):
-            refuse("does not end, or waits for something other than a lock of `threading`")
-        self.current = None
-
-    def give_turn_back(self, worker: Worker) -> None:
-        """Let the main thread continue."""
-        assert self.current is worker
-        self._main_turn.release()
-
-    def trace(self, frame: FrameType, event: str, _argument: object) -> Any:
-        """Stop before an access. Python calls this before each instruction of a traced frame."""
-        if not self.finder.has_file(frame.f_code.co_filename):
-            return None
-        frame.f_trace_opcodes = True
-        frame.f_trace_lines = False
-        if event == "opcode":
-            self._stop_before_access(frame)
-        return self.trace
-
-    def stop(
-        self,
-        frame: FrameType,
-        event: str,
-        name: str,
-        effects: Effects,
-        **facts: Any,
-    ) -> None:
-        """Let the current worker stand still until the lab lets it go on."""
-        worker = self.current
-        assert worker is not None
-        own_frame = self._innermost_own_frame(frame)
-        path = own_frame.f_code.co_filename
-        line = own_frame.f_lineno
-        worker.stop = {
-            "event": event,
-            "name": name,
-            "source": _shorten(linecache.getline(path, line)),
-            "at": f"{os.path.basename(path)}:{line}",
-            "place": place_of(frame, (self._directory,)),
-            **facts,
-        }
-        self.give_turn_back(worker)
-        worker.wait_for_turn()
-        worker.effects = effects
-        # Python 3.11 and 3.12 write the variables of a traced frame back after this, also those
-        # that it shares with other functions. Reading them again undoes that another thread's
-        # assignment is lost (https://github.com/python/cpython/issues/74929).
-        _ = frame.f_locals
-
-    def _stop_before_access(self, frame: FrameType) -> None:
-        worker = self.current
-        if worker is None:
-            return
-        worker.instructions += 1
-        if worker.instructions > _MOST_INSTRUCTIONS:
-            refuse(f"does not end: line {frame.f_lineno} is in a loop that uses nothing shared")
-        access = self.finder.find(frame)
-        if access is None:
-            return
-        effects = dict(access.effects)
-        here = (frame, frame.f_lineno)
-        if access.reads_objects:
-            worker.loaded_object_at = here
-        elif worker.loaded_object_at == here:
-            # An instruction that follows may look into what the line has loaded before.
-            effects["objects"] = READ
-        self.stop(frame, access.event, access.name, effects, verb=access.verb)
-
-    def _innermost_own_frame(self, frame: FrameType) -> FrameType:
-        """Return the frame itself, or the one of the file that has called it."""
-        candidate: FrameType | None = frame
-        while candidate is not None:
-            if self.finder.has_file(candidate.f_code.co_filename):
-                return candidate
-            candidate = candidate.f_back
-        return frame
-
-
-class SteppedLock:
-    """A lock like threading.Lock, at which a worker stops."""
-
-    _threads: Threads
-    """The threads of this process. It is set before any lock exists."""
-    _globals: dict[str, Any]
-
-    def __init__(self) -> None:
-        creator = self._threads.current
-        if creator is None:
-            self._threads.locks_created += 1
-            self._resource = f"lock {self._threads.locks_created}"
-        else:
-            # A number that does not depend on the schedule.
-            creator.locks_created += 1
-            self._resource = f"lock {creator.letter}{creator.locks_created}"
-        self.holder: str | None = None
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Take the lock. While another thread has it, stand still."""
-        worker = self._threads.current
-        if worker is None:
-            return self._acquire_in_main_thread(blocking)
-        if timeout > 0:
-            refuse("waits for a lock with a time limit; leave the limit out")
-        frame = sys._getframe(1)
-        name = self.name()
-        if not blocking:
-            self._stop(frame, "lock.try", f"try {name}", {self._resource: READ})
-            if self.holder is not None:
-                return False
-        else:
-            self._stop(frame, "lock.acquire", f"acquire {name}", {self._resource: TAKE})
-            while self.holder is not None:
-                self._stop(frame, "blocked", f"acquire {name}", {self._resource: TAKE})
-        worker.effects = {self._resource: TAKE}
-        self.holder = worker.letter
-        self._threads.locks_held.add(self._resource)
-        return True
-
-    def release(self) -> None:
-        """Release the lock. As in Python, any thread may do this."""
-        if self._threads.current is not None:
-            effects = {self._resource: WRITE}
-            self._stop(sys._getframe(1), "lock.release", f"release {self.name()}", effects)
-        if self.holder is None:
-            raise RuntimeError("release unlocked lock")
-        self.holder = None
-        self._threads.locks_held.discard(self._resource)
-
-    def locked(self) -> bool:
-        """Return whether a thread has the lock."""
-        if self._threads.current is not None:
-            effects = {self._resource: READ}
-            self._stop(sys._getframe(1), "lock.look", f"look at {self.name()}", effects)
-        return self.holder is not None
-
-    def __enter__(self) -> bool:
-        return self.acquire()
-
-    def __exit__(self, *_error: object) -> None:
-        self.release()
-
-    def __repr__(self) -> str:
-        if self.holder is None:
-            return "free"
-        return f"held by {self.holder}"
-
-    # threading.Condition asks for these two.
-    def _is_owned(self) -> bool:
-        return self.holder is not None
-
-    def _at_fork_reinit(self) -> None:
-        self.holder = None
-
-    def name(self) -> str:
-        """Return what the file calls this lock."""
-        return _find_name(self, self._globals, _DEEPEST_SEARCH) or "a lock"
-
-    def _acquire_in_main_thread(self, blocking: bool) -> bool:
-        if self.holder is not None:
-            if not blocking:
-                return False
-            raise RuntimeError(f"{self.name()} was never released by {self.holder}")
-        self.holder = "the main thread"
-        return True
-
-    def _stop(self, frame: FrameType, event: str, name: str, effects: Effects) -> None:
-        self._threads.stop(frame, event, name, effects, lock=self._resource)
-
-
-setattr(SteppedLock, NO_ACCESS, True)
-for _method in (SteppedLock.acquire, SteppedLock.release, SteppedLock.locked):
-    setattr(_method, NO_ACCESS, True)
-
-
-def _find_name(wanted: object, names: dict[Any, Any], depth: int) -> str | None:
-    """Return the variable that holds the object, or an object around it, such as `account.lock`."""
-    for name, value in names.items():
-        if value is wanted:
-            return str(name)
-    if depth == 0:
-        return None
-    for name, value in names.items():
-        if isinstance(value, types.ModuleType | type) or str(name).startswith("__"):
-            continue
-        inner = _find_name(wanted, _parts_of(value), depth - 1)
-        if inner is None:
-            continue
-        if isinstance(value, list | tuple | dict):
-            return f"{name}[{inner}]"
-        # An attribute such as _block of an RLock means nothing to a learner.
-        return str(name) if inner.startswith("_") else f"{name}.{inner}"
-    return None
-
-
-def _parts_of(value: object) -> dict[Any, Any]:
-    if isinstance(value, dict):
-        return value
-    if isinstance(value, list | tuple):
-        return dict(enumerate(value))
-    return getattr(value, "__dict__", {})
-
-
-def _replace_locks() -> None:
-    """Let everything that is created from now on use the lock at which a worker stops."""
-    module: Any = threading
-    module.Lock = SteppedLock
-    module._allocate_lock = SteppedLock
-    # Without it, threading.RLock() is written in Python, and uses the lock above.
-    module._CRLock = None
-    for method in ("acquire", "release", "__enter__", "__exit__"):
-        # Only the lock inside of an RLock is shared.
-        setattr(getattr(module._PyRLock, method), NO_ACCESS, True)
-    # The one that is written in C would wait in C.
-    queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined,misc]
 
 
 class ThreadedFile:
     """A learner's file whose workers are threads of this process."""
 
-    def __init__(self, path: str, rounds: int) -> None:
-        self.learners_file = LearnersFile(path, workers_are_threads=True)
+    def __init__(self, path: str, rounds: str) -> None:
         self.finder = AccessFinder()
-        self.threads = Threads(self.finder, f"{os.path.dirname(path)}/")
-        self.workers: dict[str, Worker] = {}
+        self.threads = Threads(self.finder, self.describe)
         self._path = path
         self._rounds = rounds
-        self._functions: dict[str, Any] = {}
+        self._learners_file = LearnersFile(path, workers_are_threads=True)
+        self._variables: dict[str, Any] = {}
 
     def load(self) -> Outcome:
-        """Run the file and its prepare()."""
-        SteppedLock._threads = self.threads
-        _replace_locks()
+        """Run the file, but none of its functions."""
         module = types.ModuleType("tried")
         module.__file__ = self._path
-        # Classes and pickle look for the module of a function by its name.
+        # A dataclass looks for its module under this name.
         sys.modules["tried"] = module
-        self._functions = vars(module)
-        SteppedLock._globals = self._functions
-        outcome = self.learners_file.load(self._execute)
-        if outcome.exit_code:
-            return outcome
+        self._variables = vars(module)
+        replace_locks(self.threads, self._variables)
+        outcome = self._learners_file.load(self._execute)
         setattr(time.sleep, NO_ACCESS, True)
-        return self.run("prepare")
+        return outcome
 
     def _execute(self) -> dict[str, Any]:
         with open(self._path, "rb") as file:
             source = file.read()
-        code: CodeType = compile(source, self._path, "exec")
+        code = compile(source, self._path, "exec")
         self.finder.add_file(self._path, source.decode(), code)
-        exec(code, self._functions)  # noqa: S102 - running the file is the task
-        return self._functions
+        exec(code, self._variables)  # noqa: S102 - running the file is the task
+        return self._variables
 
-    def start(self, letters: str) -> None:
-        """Start a worker for each letter."""
-        for letter in letters:
-            worker = Worker(letter, partial(self._work, letter))
-            self.workers[letter] = worker
-            self.learners_file.refusals.part = "worker"
-            self.threads.start(worker)
-
-    def _work(self, letter: str) -> Outcome:
-        return self.learners_file.call("worker", [str(self._rounds), letter])
-
-    def let_go_on(self, letter: str) -> Worker:
-        """Let a worker run to its next stop."""
-        worker = self.workers[letter]
-        self.learners_file.refusals.part = "worker"
-        self.threads.let_go_on(worker)
-        return worker
+    def work(self, letter: str) -> Outcome:
+        """Run worker() in this thread."""
+        self._learners_file.refusals.part = "worker"
+        return self._learners_file.call("worker", [self._rounds, letter])
 
     def run(self, part: str) -> Outcome:
         """Run prepare(), always() or invariant() in the main thread."""
-        self.learners_file.refusals.part = part
-        return self.learners_file.call(part, [])
+        refusals = self._learners_file.refusals
+        previous_part = refusals.part
+        refusals.part = part
+        try:
+            return self._learners_file.call(part, [])
+        finally:
+            # The workers continue where they stand.
+            refusals.part = previous_part
 
-    def describe_variables(self) -> str:
+    def look(self) -> str:
         """Return the shared variables and their values as a line of text."""
         descriptions = []
-        for name, value in self._functions.items():
-            if name.startswith("__") or isinstance(value, types.ModuleType | types.FunctionType):
+        for name, value in self._variables.items():
+            if name.startswith("__"):
                 continue
             is_lock = isinstance(value, SteppedLock)
             if is_lock or self.finder.is_variable(name, value):
-                descriptions.append(f"{name}: {self._describe(value)}")
+                descriptions.append(f"{name}: {self._show(value)}")
         return "  ".join(descriptions)
 
-    def _describe(self, value: Any) -> str:
+    def _show(self, value: Any) -> str:
         if not self.finder.has_own_class(value):
             return repr(value)
         # The usual representation of an object is only its address.
@@ -407,6 +90,20 @@ class ThreadedFile:
         for name, each in getattr(value, "__dict__", {}).items():
             attributes.append(f"{name}={each!r}")
         return f"{type(value).__name__}({', '.join(attributes)})"
+
+    def describe(self, frame: FrameType) -> dict[str, Any]:
+        """Return the line of the file at which a thread stands, and its place."""
+        candidate: FrameType | None = frame
+        line = 0
+        while candidate is not None and line == 0:
+            if candidate.f_code.co_filename == self._path:
+                line = candidate.f_lineno
+            candidate = candidate.f_back
+        return {
+            "at": f"{os.path.basename(self._path)}:{line}",
+            "source": _shorten(linecache.getline(self._path, line)),
+            "place": place_of(frame, (f"{os.path.dirname(self._path)}/",)),
+        }
 
 
 def _shorten(line: str) -> str:
@@ -416,47 +113,18 @@ def _shorten(line: str) -> str:
     return text
 
 
-def _report(tried_file: ThreadedFile, worker: Worker | None = None) -> dict[str, Any]:
-    """Return what the lab wants to know after each command."""
-    report: dict[str, Any] = {
-        "variables": tried_file.describe_variables(),
-        "locks_held": sorted(tried_file.threads.locks_held),
-    }
-    if worker is not None:
-        report["stop"] = worker.stop
-        report["effects"] = worker.effects
-        if worker.outcome is not None:
-            report["outcome"] = worker.outcome.as_json()
-    return report
-
-
 def main() -> None:
-    """Follow the commands of the lab until it closes the socket."""
+    """Load the file, and follow the commands of the lab."""
     socket_descriptor, path, rounds, letters = sys.argv[1:]
     # The file may print, but stdout carries the reason if something is refused.
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.dirname(path))
-    connection = socket.socket(fileno=int(socket_descriptor))
-
-    def send(message: dict[str, Any]) -> None:
-        connection.sendall(json.dumps(message).encode() + b"\n")
-
-    tried_file = ThreadedFile(path, int(rounds))
+    tried_file = ThreadedFile(path, rounds)
     outcome = tried_file.load()
-    if outcome.exit_code:
-        send({"problem": outcome.reason})
-        return
-    tried_file.start(letters)
-    send({letter: _report(tried_file, worker) for letter, worker in tried_file.workers.items()})
-    for line in connection.makefile():
-        command, _, argument = line.strip().partition(" ")
-        if command == "go":
-            worker = tried_file.let_go_on(argument)
-            send(_report(tried_file, worker))
-        else:
-            outcome = tried_file.run(argument)
-            send({**_report(tried_file), "outcome": outcome.as_json()})
+    if outcome.exit_code != 0:
+        exit_with(outcome.reason, outcome.exit_code)
+    serve(int(socket_descriptor), tried_file, tried_file.threads, letters)
 
 
 if __name__ == "__main__":

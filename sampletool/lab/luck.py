@@ -28,7 +28,7 @@ def try_luck(
 
 
 def can_be_lucky(scenario: Scenario, way: Way) -> bool:
-    return scenario.world is None and not way.strikes
+    return scenario.world is None and not scenario.threads and not way.strikes
 
 
 def _breaks(

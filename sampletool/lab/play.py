@@ -47,6 +47,7 @@ from .scenario import (
     is_right,
 )
 from .scratch import scratch
+from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker, read_look
 from .stepped_worker import EveryStepWorker, Worker
 
 _BROKEN: Literal["broken"] = "broken"
@@ -87,6 +88,8 @@ def play(
         course = Course(schedule=schedule)
     way = scenario.ways[variant]
     letters = LETTERS[: workers or scenario.workers]
+    if scenario.threads:
+        return _play_threads(scenario, variant, letters, course, fork_server, check)
     with scratch(way) as (directory, environ), ExitStack() as stack:
         if scenario.world is not None:
             program = ["-m", *way.worker, course.schedule, letters]
@@ -104,6 +107,38 @@ def play(
             stack.enter_context(stepped)
             players.append(_worker_class(way)(letter, way, stepped, check))
         return Play(scenario, variant, players, directory).follow(course)
+
+
+def _play_threads(
+    scenario: Scenario,
+    variant: str,
+    letters: str,
+    course: Course,
+    fork_server: ForkServer,
+    check: Callable[[], None],
+) -> Played:
+    """Play with workers that are threads of one process. It prepares what they share."""
+    way = replace(scenario.ways[variant], prepare=lambda _directory: None)
+    module, *arguments = way.worker
+    with scratch(way) as (directory, environ):
+        threaded_process = ThreadedProcess(
+            module,
+            [*arguments, letters],
+            fork_server=fork_server,
+            env=environ,
+            cwd=directory,
+        )
+        try:
+            with threaded_process as process:
+                seen = replace(scenario, look=lambda _directory: read_look(process.shared))
+                players: list[Worker] = []
+                for letter in letters:
+                    worker_class = ThreadWorker if way.takes_every_step else Worker
+                    players.append(worker_class(letter, way, process.threads[letter], check))
+                return Play(seen, variant, players, directory).follow(course)
+        except CannotRun as error:
+            surprise = f"{scenario.name}, {variant}: {error}"
+            raise UnexpectedOutcome(surprises=[surprise]) from None
 
 
 def _worker_class(way: Way) -> type[Worker]:

@@ -25,10 +25,8 @@ from typing import Any, NoReturn
 
 from ..kit.stepping import tracee
 from . import place, worker
+from .outcome import REFUSED
 from .scenario import PACKAGE
-
-REFUSED = 4
-"""The exit code of a process whose function does something that cannot be stepped."""
 
 _CHANGES = {
     "os.chmod": 1,

@@ -36,6 +36,12 @@ def of_this_process(source: str, private: Sequence[str]) -> dict[str, Any]:
     return _standing([frame for frame, _ in frames if frame.f_code.co_filename == source], private)
 
 
+def of_frame(frame: FrameType, source: str, private: Sequence[str]) -> dict[str, Any]:
+    """Return where the thread of this frame stands."""
+    frames = [each for each, _ in walk_stack(frame)]
+    return _standing([each for each in frames if each.f_code.co_filename == source], private)
+
+
 def of_coroutine(
     coroutine: Coroutine[Any, Any, Any], source: str, private: Sequence[str]
 ) -> dict[str, Any]:

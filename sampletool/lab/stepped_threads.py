@@ -1,12 +1,14 @@
-"""The lab's side of a file whose workers are threads: decide when each thread continues.
+"""The lab's side of workers that are threads: decide when each thread continues.
 
-The threads are in one process, see learner_threads.py. It runs only while this side waits for its
+The threads are in one process, see threads.py. It runs only while this side waits for its
 reply. Each thread looks like a stepped process, so that a run is played in the same way.
 """
 
+import base64
 import json
+import pickle
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +17,15 @@ from typing import Any
 from ..kit.stepping.effects import Effects
 from ..kit.stepping.fork_server import ForkServer
 from ..kit.stepping.tracer import Ended, Event, SteppedProcess
-from .errors import CannotTry
-from .learner import Outcome
+from .outcome import Outcome
 from .scenario import Step
 from .stepped_worker import EveryStepWorker
 
 _PATIENCE_SECONDS = 30
+
+
+class CannotRun(Exception):
+    """The process of the threads has refused to run them. The message says why."""
 
 
 class ThreadedProcess:
@@ -28,21 +33,19 @@ class ThreadedProcess:
 
     def __init__(
         self,
-        file: Path,
-        rounds: int,
-        letters: str,
+        module: str,
+        arguments: Sequence[str],
         *,
         fork_server: ForkServer,
         env: Mapping[str, str],
         cwd: Path,
     ) -> None:
-        self._file = file
+        """Start `python -m module SOCKET ARGUMENTS`."""
         self._exit_stack = ExitStack()
         our_socket, their_socket = socket.socketpair()
         descriptor = str(their_socket.fileno())
-        program = ["-m", "sampletool.lab.learner_threads", descriptor, str(file.absolute())]
         self._process = fork_server.start(
-            [*program, str(rounds), letters],
+            ["-m", module, descriptor, *arguments],
             env=env,
             cwd=cwd,
             pass_fds=[their_socket.fileno()],
@@ -51,17 +54,17 @@ class ThreadedProcess:
         our_socket.settimeout(_PATIENCE_SECONDS)
         self._socket = self._exit_stack.enter_context(our_socket)
         self._lines = self._exit_stack.enter_context(our_socket.makefile("rb"))
-        self.variables = ""
-        """The shared variables and their values, after the last step."""
+        self.shared = ""
+        """What the program says about its shared variables, after the last step."""
         self.locks_held: set[str] = set()
         self.threads: dict[str, SteppedThread] = {}
 
     def __enter__(self) -> "ThreadedProcess":
-        """Wait until each thread stands before its first step. Raise CannotTry if that fails."""
+        """Wait until each thread stands before its first step. Raise CannotRun if that fails."""
         try:
             reports = self._receive()
             if "problem" in reports:
-                raise CannotTry(file=str(self._file), problem=reports["problem"])
+                raise CannotRun(reports["problem"])
             for letter, report in reports.items():
                 self.threads[letter] = SteppedThread(self, letter, self._note(report))
         except BaseException:
@@ -85,7 +88,7 @@ class ThreadedProcess:
         return Outcome(**report["outcome"])
 
     def _note(self, message: Mapping[str, Any]) -> "Report":
-        self.variables = message["variables"]
+        self.shared = message["shared"]
         self.locks_held = set(message["locks_held"])
         outcome = message.get("outcome")
         return Report(
@@ -103,7 +106,7 @@ class ThreadedProcess:
         if not line:
             # It exits early if the file does something that cannot be stepped.
             stdout, stderr = self._process.communicate(timeout=_PATIENCE_SECONDS)
-            raise CannotTry(file=str(self._file), problem=_reason_in(stdout, stderr))
+            raise CannotRun(_reason_in(stdout, stderr))
         message: dict[str, Any] = json.loads(line)
         return message
 
@@ -117,6 +120,11 @@ class Report:
     effects: Effects
     outcome: Outcome | None
     """How it ended. None as long as it runs."""
+
+
+def read_look(shared: str) -> Any:
+    """Return what `look` of a scenario has returned, see scenario_threads.py."""
+    return pickle.loads(base64.b64decode(shared))  # noqa: S301 - our own process wrote it
 
 
 def _reason_in(stdout: bytes, stderr: bytes) -> str:
@@ -178,15 +186,13 @@ class ThreadWorker(EveryStepWorker):
         return True
 
     def _step_at(self, event: Event) -> Step | None:
-        verb = event.facts.get("verb")
+        verb = event.facts["verb"]
+        name = f"{verb} {event.facts['name']}"
         source = event.facts["source"]
-        if verb is None:
-            # The name of a lock says what happens to it.
-            name = event.facts["name"]
-        elif verb == "call":
+        if verb == "call":
             name = source
-        else:
-            name = f"{verb} {event.facts['name']}: {source}"
+        elif "lock" not in event.facts:
+            name = f"{name}: {source}"
         return Step(name, event.name)
 
     def _note_locks(self) -> None:

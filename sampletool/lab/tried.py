@@ -16,14 +16,13 @@ from ..kit.contract.text import printable
 from ..kit.stepping.fork_server import ForkServer
 from .errors import CannotTry, UnexpectedOutcome
 from .explore import every_class
-from .learner import BAD_FILE, BROKEN, CANNOT_JUDGE, Outcome
+from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, REFUSED, Outcome
 from .play import Course, Play, choose_first, play
 from .recording import Played
 from .reduction import Choose, NotDeterministic
-from .refusals import REFUSED
 from .scenario import LETTERS, History, Scenario, Way
 from .scratch import fork_server_for, private_environ, scratch
-from .stepped_threads import ThreadedProcess, ThreadWorker
+from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker
 
 YOURS = "yours"
 """The name of the one variant of a learner's file."""
@@ -141,9 +140,8 @@ class TriedFile:
         way = self._describe_way(prepare=lambda _directory: None)
         with scratch(way) as (directory, environ):
             threaded_process = ThreadedProcess(
-                self.file,
-                self.bound.rounds,
-                letters,
+                "sampletool.lab.learner_threads",
+                [str(self.file.absolute()), str(self.bound.rounds), letters],
                 fork_server=self._fork_server,
                 env=environ,
                 cwd=directory,
@@ -151,7 +149,7 @@ class TriedFile:
             with threaded_process as process:
                 scenario = self._describe_scenario(
                     way,
-                    look=lambda _directory: process.variables,
+                    look=lambda _directory: process.shared,
                     run_part=lambda part, _directory, _killed: process.run(part),
                 )
                 workers = []
@@ -295,6 +293,9 @@ def trying(
                 "the program is not deterministic: on the same schedule, its steps differ "
                 f"({error.schedule}: once {error.expected}, once {error.found})"
             )
+            raise CannotTry(file=str(file), problem=problem) from None
+        except CannotRun as error:
+            problem = without_full_stop(str(error))
             raise CannotTry(file=str(file), problem=problem) from None
         except (TimeoutError, subprocess.TimeoutExpired):
             problem = "worker() neither ends nor does anything that can be stepped"

@@ -153,6 +153,9 @@ def check_scenario(context: Context, name: str, workers: int | None, limit: int)
 
 
 def _not_explored(scenario: Scenario) -> list[str]:
+    more_workers, shared_memory, other_machines = NOT_EXPLORED
+    if scenario.threads:
+        return ["switches inside library functions and C code", more_workers]
     if scenario.world is None:
         calls = "steps inside of calls of C code, such as SQLite"
         if not scenario.steps_every_call:
@@ -160,7 +163,7 @@ def _not_explored(scenario: Scenario) -> list[str]:
     else:
         calls = "other event loops"
     missing = [STRIKES[strike] for strike in STRIKES if strike not in scenario.strikes]
-    return [calls, " and ".join(missing), *NOT_EXPLORED]
+    return [calls, " and ".join(missing), more_workers, shared_memory, other_machines]
 
 
 def _describe(variant: str, checked: CheckedVariant) -> Variant:
