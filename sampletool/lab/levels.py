@@ -20,6 +20,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     "processes": (
         "orphan-child",
         "reused-pid",
+        "threads-counter",
         "in-process-queue",
         "coordinator",
         "fork-with-threads",
