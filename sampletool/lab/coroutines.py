@@ -31,7 +31,9 @@ class _Task(Worker):
         super().__init__(letter, way, _NO_PROCESS, lambda: None)
         assert callable(way.program)
         self.coroutine = way.program(letter, world)
-        self._stands = partial(of_coroutine, self.coroutine, source_of(scenario, way), scenario.private)
+        self._stands = partial(
+            of_coroutine, self.coroutine, source_of(scenario, way), scenario.private
+        )
         self._steps = [step for step in way.steps if fnmatchcase(letter, step.file)]
         self._awaits: Any = None
 

@@ -28,7 +28,10 @@ def terminal_width() -> int:
 def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
     """One row for each thing that happened, from top to bottom. What does not fit goes on below, between words."""
     *lanes, last = _widths(recording, width)
-    heads = [f"  {letter}".ljust(lane + _GAP) for letter, lane in zip(recording.workers, lanes, strict=True)]
+    heads = [
+        f"  {letter}".ljust(lane + _GAP)
+        for letter, lane in zip(recording.workers, lanes, strict=True)
+    ]
     lines: list[str] = [Painted("".join([_MARGIN, *heads, recording.shared]), BOLD)]
     over: set[str] = set()
     held: tuple[str, ...] = ()
@@ -41,7 +44,9 @@ def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
         for row in range(max(len(seen), *map(len, said))):
             line = f"{event.seq:>3}  " if row == 0 else _MARGIN
             for (bar, bar_below, _), text, lane in zip(cells, said, lanes, strict=True):
-                line += f"{bar_below if row else bar}{''.join(text[row : row + 1])}".ljust(lane + _GAP)
+                line += f"{bar_below if row else bar}{''.join(text[row : row + 1])}".ljust(
+                    lane + _GAP
+                )
             line = f"{line}{''.join(seen[row : row + 1])}".rstrip()
             lines.append(Painted(line, RED) if event.note and recording.is_broken else line)
         held = event.holds
@@ -61,7 +66,11 @@ def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
         **{f"A{sign}": (f"is {meaning}", sign in schedules) for sign, meaning in STRIKES.items()},
         "<==": ("marks what is wrong", any(event.note for event in events)),
     }
-    used = [f"{sign} {meaning}".replace(" ", _NO_BREAK) for sign, (meaning, is_used) in signs.items() if is_used]
+    used = [
+        f"{sign} {meaning}".replace(" ", _NO_BREAK)
+        for sign, (meaning, is_used) in signs.items()
+        if is_used
+    ]
     return [line.replace(_NO_BREAK, " ") for line in _wrapped(f"Signs: {', '.join(used)}", width)]
 
 
@@ -71,10 +80,16 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _widths(recording: Recording, width: int) -> list[int]:
     """Of the text in each lane, and of the last column; the widest gives way."""
-    said = [[label(event) for event in recording.events if event.worker == letter] for letter in recording.workers]
+    said = [
+        [label(event) for event in recording.events if event.worker == letter]
+        for letter in recording.workers
+    ]
     said.append([recording.shared, *map(_seen, recording.events)])
     widths = [max([4, *map(len, column)]) for column in said]
-    while sum(widths) > width - len(_MARGIN) - _GAP * len(recording.workers) and max(widths) > _NARROWEST:
+    while (
+        sum(widths) > width - len(_MARGIN) - _GAP * len(recording.workers)
+        and max(widths) > _NARROWEST
+    ):
         widths[widths.index(max(widths))] -= 1
     return widths
 
@@ -98,4 +113,8 @@ def _cell(event: Event, letter: str, held: tuple[str, ...], over: set[str]) -> t
     if not acts and not holds:
         return "" if letter in over else f"  {_IDLE}", "", ""
     below = "│ " if holds else "  "
-    return "┌ " if holds and letter not in held else "└ " if letter in held and not holds else below, below, text
+    return (
+        "┌ " if holds and letter not in held else "└ " if letter in held and not holds else below,
+        below,
+        text,
+    )

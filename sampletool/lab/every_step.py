@@ -62,6 +62,8 @@ def name_of(event: Event) -> str:
         return f"{_locking_verb(event.facts['operation'])} {_file_of(event)}"
     if event.name == "open":
         return f"{_opening_verb(event.facts['flags'])} {_file_of(event)}"
+    if event.name == "os.kill":
+        return "look for a process"
     verb = _VERBS.get(event.name)
     if verb is None:
         return ""

@@ -132,7 +132,9 @@ def check_variants(
             every_step = None
             if is_right(variant) and scenario.steps_every_call:
                 number = workers or scenario.every_step_workers
-                every_step = explore_every_step(scenario, variant, fork_server, context, number, limit)
+                every_step = explore_every_step(
+                    scenario, variant, fork_server, context, number, limit
+                )
             checked[variant] = CheckedVariant(named_steps=named_steps, every_step=every_step)
     return checked
 

@@ -3,262 +3,109 @@
     python -m sampletool.lab.learner FILE prepare|always|invariant [KILLED]
     python -m sampletool.lab.learner FILE worker ROUNDS NAME
 
-The last line on stderr says what went wrong. The exit code is BROKEN if the invariant does not hold,
-CANNOT_JUDGE if the invariant itself fails, REFUSED if the function does something that cannot be
-stepped, and 1 after any other error.
-
-Whatever a worker does with files is an event, see kit/stepping/tracee.py. What is no event, such as
-memory that is shared between processes, is refused: otherwise the lab would call a wrong program
-right. The same is true of choices that depend on the clock or on chance, because a schedule could
-not be followed twice.
+The last line on stderr says what went wrong. The exit code says who is to blame, see outcome.py.
+If the workers are threads, learner_threads.py is the program instead.
 """
 
-import _thread
-import datetime
-import fcntl
 import inspect
-import json
 import os
-import random
 import runpy
-import secrets
+import signal
 import sys
-import threading
-import time
 import traceback
-import uuid
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
 from ..kit.stepping import tracee
+from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, FAILED, Outcome
 from .place import place_of_this_process
+from .refusals import Refusals, exit_with, refuse
 from .scenario import PACKAGE
 from .worker import report_every_call
 
-BROKEN = 3
-REFUSED = 4
-CANNOT_JUDGE = 5
-
-_CHANGES = {
-    "os.chmod": 1,
-    "os.chown": 1,
-    "os.link": 2,
-    "os.mkdir": 1,
-    "os.remove": 1,
-    "os.removexattr": 1,
-    "os.rename": 2,
-    "os.rmdir": 1,
-    "os.setxattr": 1,
-    "os.truncate": 1,
-    "os.utime": 1,
-}
-"""The events that change files, and the number of paths that their arguments begin with."""
-
-_CANNOT_BE_STEPPED = {
-    "_thread.start_joinable_thread": "starts a thread; the lab steps processes",
-    "ctypes": "calls C code (ctypes)",
-    "mmap.__new__": "uses memory that processes share (mmap)",
-    "os.exec": "starts another program",
-    "os.fork": "forks a process (os.fork)",
-    "os.forkpty": "forks a process (os.forkpty)",
-    "os.kill": "sends a signal (os.kill)",
-    "os.killpg": "sends a signal (os.killpg)",
-    "os.posix_spawn": "starts another program",
-    "os.system": "starts another program (os.system)",
-    "pty.spawn": "starts another program",
-    "signal.pthread_kill": "sends a signal",
-    "socket": "uses a socket",
-    "sqlite3.connect": "uses SQLite, whose waiting cannot be stepped; keep what is shared in files",
-    "subprocess.Popen": "starts another program (subprocess)",
-}
-"""The audit events that are refused: their names, or the part of them before the dot."""
-
-_CLOCKS = ("monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns")
-_CLOCK_READERS = ("asctime", "ctime", "gmtime", "localtime", "strftime")
-_CHANCES = (
-    "betavariate",
-    "choice",
-    "choices",
-    "expovariate",
-    "gauss",
-    "getrandbits",
-    "normalvariate",
-    "randbytes",
-    "randint",
-    "random",
-    "randrange",
-    "sample",
-    "shuffle",
-    "triangular",
-    "uniform",
-)
-_SECRETS = ("choice", "randbelow", "randbits", "token_bytes", "token_hex", "token_urlsafe")
-_RECORD_LOCKS = tuple(
-    getattr(fcntl, name) for name in ("F_SETLK", "F_SETLKW", "F_OFD_SETLK", "F_OFD_SETLKW") if hasattr(fcntl, name)
-)
-_DEVICES = ("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty")
-_LAB_MODULES = (__file__, tracee.__file__)
+_MOST_CPU_SECONDS = 1
+"""How long a worker may compute between two steps. Only an endless loop takes longer."""
 
 
 class LearnersFile:
     """A file with the functions prepare(), worker(), always() and invariant()."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, workers_are_threads: bool = False) -> None:
         self.path = path
-        self._directory = f"{os.path.dirname(path)}/"
-        # The worker runs in a subdirectory of its scratch directory.
-        self._scratch = f"{os.path.dirname(os.getcwd())}/"
+        self.refusals = Refusals(path, workers_are_threads=workers_are_threads)
+        self._functions: Mapping[str, Any] = {}
 
-    def run(self, part: str, arguments: list[str]) -> None:
-        """Run this function of the file, and exit with its verdict unless all is well."""
-        self._refuse_what_cannot_be_stepped(part)
+    def load(self, execute: Callable[[], Mapping[str, Any]]) -> Outcome:
+        """Let `execute` run the file and return its names."""
+        self.refusals.start()
         try:
-            functions = runpy.run_path(self.path, run_name="tried")
-            for name in ("worker", "invariant"):
-                if not callable(functions.get(name)):
-                    _exit(f"it has no function {name}()")
+            self._functions = execute()
+        except Exception as error:
+            return Outcome(BAD_FILE, self._describe(error))
+        for name in ("worker", "invariant"):
+            if not callable(self._functions.get(name)):
+                return Outcome(BAD_FILE, f"it has no function {name}()")
+        return Outcome()
+
+    def call(self, part: str, arguments: Sequence[str]) -> Outcome:
+        """Run this function of the file. Return its verdict."""
+        try:
             if part == "worker":
+                _limit_cpu_time()
                 rounds, name = arguments
                 for _ in range(int(rounds)):
-                    functions[part](name)
-            elif part == "prepare":
-                functions.get(part, lambda: None)()
-            else:
-                _judge(functions[part], arguments)
+                    self._functions["worker"](name)
+                return Outcome()
+            if part == "prepare":
+                prepare = self._functions.get("prepare")
+                if prepare is not None:
+                    prepare()
+                return Outcome()
+            return _judge(self._functions[part], arguments)
+        except AssertionError as error:
+            if part not in ("always", "invariant"):
+                return Outcome(FAILED, self._describe(error))
+            line = self._line_of(error)
+            return Outcome(BROKEN, str(error) or f"line {line}: the assertion does not hold")
         except Exception as error:
-            self._exit_after(error, part)
+            exit_code = CANNOT_JUDGE if part in ("always", "invariant") else FAILED
+            return Outcome(exit_code, self._describe(error))
 
-    def describe(self) -> dict[str, Any]:
+    def describe_worker(self) -> dict[str, Any]:
         """Return where the file stands, for the tracer."""
+        _limit_cpu_time()
         line = None
         for frame, number in traceback.walk_stack(None):
             if frame.f_code.co_filename == self.path:
                 line = number
                 break
-        place = place_of_this_process((self._directory, f"{PACKAGE}/kit/"))
+        place = place_of_this_process((f"{os.path.dirname(self.path)}/", f"{PACKAGE}/kit/"))
         return {"at": f"{os.path.basename(self.path)}:{line}", "place": place}
 
-    def _refuse_what_cannot_be_stepped(self, part: str) -> None:
-        sys.addaudithook(partial(self._see, is_worker=part == "worker"))
-        if part != "worker":
-            return
-        for name in _CLOCKS:
-            self._refuse_call(time, name, f"reads the clock (time.{name})")
-        for name in _CLOCK_READERS:
-            self._refuse_call(time, name, f"reads the clock (time.{name})")
-        for name in _CHANCES:
-            self._refuse_call(random, name, f"depends on chance (random.{name})")
-        for name in ("Random", "SystemRandom"):
-            self._refuse_call(random, name, f"depends on chance (random.{name})")
-        for name in _SECRETS:
-            self._refuse_call(secrets, name, f"depends on chance (secrets.{name})")
-        for name in ("urandom", "getrandom"):
-            self._refuse_call(os, name, f"depends on chance (os.{name})")
-        for name in ("uuid1", "uuid4"):
-            self._refuse_call(uuid, name, f"depends on chance (uuid.{name})")
-        for name in ("mkfifo", "mknod"):
-            self._refuse_call(os, name, f"uses a special file (os.{name})")
-        # Before Python 3.13, a thread that is started is no audit event.
-        for module, name in ((_thread, "start_new_thread"), (threading, "_start_new_thread")):
-            self._refuse_call(module, name, "starts a thread; the lab steps processes")
-        self._refuse_datetime()
-        # The schedule decides who goes next, so there is nothing to sleep for.
-        sleep = time.sleep
-        time.sleep = lambda seconds: None if self._is_calling() else sleep(seconds)
-
-    def _refuse_call(self, module: Any, name: str, problem: str) -> None:
-        """Refuse this function if the file calls it. Code of the kit may call it."""
-        original = getattr(module, name)
-
-        def refusing(*args: Any, **named: Any) -> Any:
-            if self._is_calling():
-                _refuse(problem)
-            return original(*args, **named)
-
-        setattr(module, name, refusing)
-
-    def _refuse_datetime(self) -> None:
-        learners_file = self
-
-        class Datetime(datetime.datetime):
-            """A datetime that does not know the present."""
-
-            @classmethod
-            def now(cls, tz: Any = None) -> Any:
-                if learners_file._is_calling():
-                    _refuse("reads the clock (datetime.now)")
-                return super().now(tz)
-
-            @classmethod
-            def utcnow(cls) -> Any:
-                if learners_file._is_calling():
-                    _refuse("reads the clock (datetime.utcnow)")
-                return super().utcnow()
-
-            @classmethod
-            def today(cls) -> Any:
-                if learners_file._is_calling():
-                    _refuse("reads the clock (datetime.today)")
-                return super().today()
-
-        datetime.datetime = Datetime  # type: ignore[misc]
-
-    def _see(self, event: str, args: tuple[Any, ...], is_worker: bool) -> None:
-        """Refuse an audit event that cannot be stepped, or that changes something elsewhere."""
-        if is_worker:
-            problem = _CANNOT_BE_STEPPED.get(event, _CANNOT_BE_STEPPED.get(event.partition(".")[0]))
-            if problem is not None and self._is_calling():
-                _refuse(problem)
-            is_record_lock = event in ("fcntl.lockf", "os.lockf")
-            if event == "fcntl.fcntl" and args[1] in _RECORD_LOCKS:
-                is_record_lock = True
-            if is_record_lock and self._is_calling():
-                _refuse("takes a record lock (lockf), which cannot be stepped; use fcntl.flock")
-        changed = args[: _CHANGES.get(event, 0)]
-        if event == "open" and args[2] & (os.O_WRONLY | os.O_RDWR):
-            changed = args[:1]
-        if event == "os.symlink":
-            # The first argument is only the text of the link.
-            changed = args[1:2]
-        for path in changed:
-            if isinstance(path, int):
-                continue
-            place = os.path.abspath(os.fsdecode(path))
-            if not place.startswith(self._scratch) and place not in _DEVICES:
-                _refuse(f"changes {place}, outside of its own directory")
-
-    def _is_calling(self) -> bool:
-        """Return whether the code that runs was called by the file, not by code of the tool."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            name = frame.f_code.co_filename
-            if name.startswith(self._directory):
-                return True
-            if name.startswith(f"{PACKAGE}/") and name not in _LAB_MODULES:
-                return False
-            if name == "<frozen importlib._bootstrap>":
-                # Importing a module is no step: for example, ctypes loads a library when imported.
-                return False
+    def refuse_endless_loop(self, _number: int, frame: FrameType | None) -> NoReturn:
+        """Refuse a worker that has computed for too long. This is the handler of a signal."""
+        line = None
+        while frame is not None and line is None:
+            if frame.f_code.co_filename == self.path:
+                line = frame.f_lineno
             frame = frame.f_back
-        return False
+        refuse(f"does not end: line {line} is in a loop that does nothing with files")
 
-    def _exit_after(self, error: Exception, part: str) -> NoReturn:
-        """Exit, and say where in the file the error is."""
-        judges = part in ("always", "invariant")
-        line = getattr(error, "lineno", None)
-        if line is None:
-            line = self._line(traceback.extract_tb(error.__traceback__))
-        if judges and isinstance(error, AssertionError):
-            _exit(str(error) or f"line {line}: the assertion does not hold", BROKEN)
+    def _describe(self, error: Exception) -> str:
+        """Return the error with its line in the file."""
         message = "".join(traceback.format_exception_only(error)).splitlines()[-1]
-        if line is not None:
-            message = f"line {line}: {message}"
-        _exit(message, CANNOT_JUDGE if judges else 1)
+        line = self._line_of(error)
+        if line is None:
+            return message
+        return f"line {line}: {message}"
 
-    def _line(self, frames: Iterable[traceback.FrameSummary]) -> int | None:
-        """Return the innermost line of the file in these frames."""
+    def _line_of(self, error: Exception) -> int | None:
+        if isinstance(error, SyntaxError):
+            return error.lineno
+        return self._innermost_line(traceback.extract_tb(error.__traceback__))
+
+    def _innermost_line(self, frames: Iterable[traceback.FrameSummary]) -> int | None:
         innermost = None
         for frame in frames:
             if frame.filename == self.path:
@@ -266,8 +113,8 @@ class LearnersFile:
         return innermost
 
 
-def _judge(function: Callable[..., object], arguments: list[str]) -> None:
-    """Run invariant() or always(), and exit if it says that something is broken.
+def _judge(function: Callable[..., object], arguments: Sequence[str]) -> Outcome:
+    """Run invariant() or always(). Return what it says is broken.
 
     Pass the name of the killed worker, or None, to a function that takes an argument.
     """
@@ -277,10 +124,10 @@ def _judge(function: Callable[..., object], arguments: list[str]) -> None:
     else:
         verdict = function()
     if verdict is None or verdict is True:
-        return
+        return Outcome()
     if verdict is False:
-        _exit(f"{function.__name__}() returned False", BROKEN)
-    _exit(str(verdict) or f"{function.__name__}() returned {verdict!r}", BROKEN)
+        return Outcome(BROKEN, f"{function.__name__}() returned False")
+    return Outcome(BROKEN, str(verdict) or f"{function.__name__}() returned {verdict!r}")
 
 
 def takes_argument(function: Callable[..., object]) -> bool:
@@ -288,16 +135,12 @@ def takes_argument(function: Callable[..., object]) -> bool:
     return bool(inspect.signature(function).parameters)
 
 
-def _refuse(problem: str) -> NoReturn:
-    _exit(f"worker() {problem}", REFUSED)
+def _limit_cpu_time() -> None:
+    """Let a signal come if this process computes for too long from now on.
 
-
-def _exit(reason: str, exit_code: int = 1) -> NoReturn:
-    """Exit at once, whatever the file catches. Print the reason for people, and as the response."""
-    reason = " ".join(reason.split())
-    os.write(2, f"\n{reason}\n".encode())
-    os.write(1, json.dumps(reason).encode())
-    os._exit(exit_code)
+    It counts only the time in which the process runs, so a busy machine makes no difference.
+    """
+    signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_CPU_SECONDS)
 
 
 def main() -> None:
@@ -308,10 +151,16 @@ def main() -> None:
     sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.dirname(path))
     learners_file = LearnersFile(path)
+    learners_file.refusals.part = part
     if part == "worker":
-        tracee.describe = learners_file.describe
+        tracee.describe = learners_file.describe_worker
         report_every_call()
-    learners_file.run(part, arguments)
+        signal.signal(signal.SIGVTALRM, learners_file.refuse_endless_loop)
+    outcome = learners_file.load(lambda: runpy.run_path(path, run_name="tried"))
+    if outcome.exit_code == 0:
+        outcome = learners_file.call(part, arguments)
+    if outcome.exit_code != 0:
+        exit_with(outcome.reason, outcome.exit_code)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ from .scratch import fork_server_for, scratch
 _LONGEST_SECONDS = 10
 
 
-def try_luck(scenario: Scenario, way: Way, runs: int, letters: str, check: Callable[[], None]) -> int:
+def try_luck(
+    scenario: Scenario, way: Way, runs: int, letters: str, check: Callable[[], None]
+) -> int:
     """In how many runs the promise was broken, as far as the ends of the workers show it; or a worker stuck."""
     if not can_be_lucky(scenario, way):
         problem = "nothing here is left to luck: the turns of one event loop, or a kill that has to be arranged"
@@ -26,10 +28,12 @@ def try_luck(scenario: Scenario, way: Way, runs: int, letters: str, check: Calla
 
 
 def can_be_lucky(scenario: Scenario, way: Way) -> bool:
-    return scenario.world is None and not way.strikes
+    return scenario.world is None and not scenario.threads and not way.strikes
 
 
-def _breaks(scenario: Scenario, way: Way, letters: str, fork_server: ForkServer, check: Callable[[], None]) -> bool:
+def _breaks(
+    scenario: Scenario, way: Way, letters: str, fork_server: ForkServer, check: Callable[[], None]
+) -> bool:
     check()
     with scratch(way) as (directory, environ):
         start = partial(fork_server.start, env=environ, cwd=directory, stdout=FILE, stderr=FILE)
@@ -42,6 +46,12 @@ def _breaks(scenario: Scenario, way: Way, letters: str, fork_server: ForkServer,
                 process.__exit__()
             return True
         now = scenario.look(directory)
-        ends = (Ended(process.returncode or 0, *output) for process, output in zip(running, said, strict=True))
-        moments = [Moment(letter, now, now, ended=ended) for letter, ended in zip(letters, ends, strict=True)]
+        ends = (
+            Ended(process.returncode or 0, *output)
+            for process, output in zip(running, said, strict=True)
+        )
+        moments = [
+            Moment(letter, now, now, ended=ended)
+            for letter, ended in zip(letters, ends, strict=True)
+        ]
         return any(scenario.invariant(History(letters, moments, now)))

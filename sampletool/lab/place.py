@@ -18,16 +18,21 @@ _DIGEST_BYTES = 12
 
 
 def place_of_this_process(own_directories: tuple[str, ...]) -> str:
-    """Return the place of the main thread.
+    """Return the place of the main thread, see `place_of`."""
+    main_thread = threading.main_thread().ident or 0
+    return place_of(sys._current_frames()[main_thread], own_directories)
+
+
+def place_of(innermost_frame: FrameType, own_directories: tuple[str, ...]) -> str:
+    """Return the place of a thread.
 
     `own_directories` contain the code whose variables count. Of other code, such as the standard
     library, only the position counts: its variables change without a meaning.
     """
-    main_thread = threading.main_thread().ident or 0
     description = []
     # Keep no list of frames: it would contain the frame of this function, and nothing of that cycle
     # would be released at once. Then a file that the program drops would stay open.
-    for frame, _ in walk_stack(sys._current_frames()[main_thread]):
+    for frame, _ in walk_stack(innermost_frame):
         description.append(f"{frame.f_code.co_filename}:{frame.f_lasti}")
         if frame.f_code.co_filename.startswith(own_directories):
             description.extend(_variables_of(frame))

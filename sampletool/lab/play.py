@@ -34,8 +34,20 @@ from .recording import (
     parts_of,
 )
 from .reduction import Choose
-from .scenario import INTERRUPT, KILL, LETTERS, POWER_CUT, STRIKES, History, Moment, Scenario, Way, is_right
+from .scenario import (
+    INTERRUPT,
+    KILL,
+    LETTERS,
+    POWER_CUT,
+    STRIKES,
+    History,
+    Moment,
+    Scenario,
+    Way,
+    is_right,
+)
 from .scratch import scratch
+from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker, read_look
 from .stepped_worker import EveryStepWorker, Worker
 
 _BROKEN: Literal["broken"] = "broken"
@@ -76,6 +88,8 @@ def play(
         course = Course(schedule=schedule)
     way = scenario.ways[variant]
     letters = LETTERS[: workers or scenario.workers]
+    if scenario.threads:
+        return _play_threads(scenario, variant, letters, course, fork_server, check)
     with scratch(way) as (directory, environ), ExitStack() as stack:
         if scenario.world is not None:
             program = ["-m", *way.worker, course.schedule, letters]
@@ -93,6 +107,38 @@ def play(
             stack.enter_context(stepped)
             players.append(_worker_class(way)(letter, way, stepped, check))
         return Play(scenario, variant, players, directory).follow(course)
+
+
+def _play_threads(
+    scenario: Scenario,
+    variant: str,
+    letters: str,
+    course: Course,
+    fork_server: ForkServer,
+    check: Callable[[], None],
+) -> Played:
+    """Play with workers that are threads of one process. It prepares what they share."""
+    way = replace(scenario.ways[variant], prepare=lambda _directory: None)
+    module, *arguments = way.worker
+    with scratch(way) as (directory, environ):
+        threaded_process = ThreadedProcess(
+            module,
+            [*arguments, letters],
+            fork_server=fork_server,
+            env=environ,
+            cwd=directory,
+        )
+        try:
+            with threaded_process as process:
+                seen = replace(scenario, look=lambda _directory: read_look(process.shared))
+                players: list[Worker] = []
+                for letter in letters:
+                    worker_class = ThreadWorker if way.takes_every_step else Worker
+                    players.append(worker_class(letter, way, process.threads[letter], check))
+                return Play(seen, variant, players, directory).follow(course)
+        except CannotRun as error:
+            surprise = f"{scenario.name}, {variant}: {error}"
+            raise UnexpectedOutcome(surprises=[surprise]) from None
 
 
 def _worker_class(way: Way) -> type[Worker]:
@@ -128,7 +174,9 @@ class Play:
         self.workers = workers
         self.first = workers[0]
         self.directory = directory
-        self.before = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+        self.before = {
+            path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()
+        }
         self.now = self._look(directory)
         """What the shared thing held when it was last looked at."""
         self.taken: list[str] = []
@@ -215,7 +263,10 @@ class Play:
             there = ", ".join(possible) or "no more steps"
             raise bad_schedule(token, f"{token} is not possible there; possible are {there}")
         if len(self.taken) == _MOST_STEPS:
-            problem = f"{token[0]} does not end: {_MOST_STEPS} steps were taken"
+            problem = (
+                f"{token[0]} does not end: {_MOST_STEPS} steps were taken. Let worker() do less: "
+                "2 rounds of a loop show the same mistakes as 1,000"
+            )
             raise UnexpectedOutcome(surprises=[problem])
         self.taken.append(token)
         worker = next(worker for worker in self.workers if worker.letter == token[0])

@@ -99,7 +99,10 @@ def parse_schedule(text: str) -> list[str]:
     """
     for word in text.split():
         if not _TOKEN.fullmatch(word):
-            raise bad_schedule(text, f"{word!r} in the schedule is neither a step such as A1 nor a strike such as A!")
+            raise bad_schedule(
+                text,
+                f"{word!r} in the schedule is neither a step such as A1 nor a strike such as A!",
+            )
     return text.split()
 
 
@@ -111,5 +114,11 @@ def parts_of(token: str) -> tuple[str, str, str]:
 
 def bad_schedule(text: str, message: str) -> InvalidValues:
     return InvalidValues(
-        Mistake("--schedule", "INVALID_VALUE", message, text, 'A schedule looks like this: "A1 B1 A2 B2".')
+        Mistake(
+            "--schedule",
+            "INVALID_VALUE",
+            message,
+            text,
+            'A schedule looks like this: "A1 B1 A2 B2".',
+        )
     )

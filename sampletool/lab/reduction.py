@@ -86,7 +86,9 @@ class _Branch:
 class Search:
     """A search through the classes of schedules. `runs` yields a run of each class."""
 
-    def __init__(self, run: Run, report_progress: Callable[[str], None] = lambda line: None) -> None:
+    def __init__(
+        self, run: Run, report_progress: Callable[[str], None] = lambda line: None
+    ) -> None:
         self._run = run
         self._report_progress = report_progress
         self._situations: dict[Prefix, _Situation] = {}
@@ -110,7 +112,9 @@ class Search:
                 size = min(workers, len(self._planned))
                 batch = [self._planned.popleft() for _ in range(size)]
                 sleeps = [self._sleep_after(branch) for branch in batch]
-                for branch, played in zip(batch, pool.map(self._follow, batch, sleeps), strict=True):
+                for branch, played in zip(
+                    batch, pool.map(self._follow, batch, sleeps), strict=True
+                ):
                     self._learn(branch, *played)
                     if played[0].is_complete:
                         yield played[0]
@@ -272,7 +276,9 @@ def races_of(
         for earlier in racing:
             # The steps that do not depend on the earlier step can come before it.
             independent = [
-                position for position in range(earlier + 1, later) if not _has(predecessors[position], earlier)
+                position
+                for position in range(earlier + 1, later)
+                if not _has(predecessors[position], earlier)
             ]
             moved = [*independent, later]
             moved_bits = _bits(moved)

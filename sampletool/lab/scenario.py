@@ -15,6 +15,10 @@ A file in scenarios/ is one race. Its docstring tells the story, its `scenario` 
 
 Of `scenario`:
 
+* `threads`: the workers are threads. Each variant is a function of the file, and shares its module-level variables.
+  `prepare` and `look` run in the process of the threads, `invariant` does not: it judges what `look` has seen.
+  The events that can be named as a step are `memory.read`, `memory.write` and `memory.call` of a variable,
+  `lock.acquire` and `lock.release`; the `file` of such a step is the variable or the lock.
 * `steps`: the names of what the workers do, for all ways; a way may have its own.
 * `mechanisms`: what the right way rests on. Each is a small change of production code that takes one out, keeps serial
   runs right, and makes `lab check` find `breaks`.
@@ -81,7 +85,10 @@ class Step:
             seen.name == self.event
             and fnmatchcase(os.path.basename(seen.path), self.file)
             and (not self.after or last in self.after)
-            and fnmatchcase(" ".join(seen.facts.get("statement", "").upper().split()), f"{self.statement.upper()}*")
+            and fnmatchcase(
+                " ".join(seen.facts.get("statement", "").upper().split()),
+                f"{self.statement.upper()}*",
+            )
             and _is_kind(self.kind, seen.facts)
         )
 
@@ -154,7 +161,9 @@ class History:
     @property
     def crowds(self) -> list[str]:
         """What is broken where several held one lock, a sentence for each such group."""
-        found = sorted({" and ".join(moment.alone) for moment in self.moments if len(moment.alone) > 1})
+        found = sorted(
+            {" and ".join(moment.alone) for moment in self.moments if len(moment.alone) > 1}
+        )
         return [f"{crowd} held the lock at the same moment." for crowd in found]
 
 
@@ -231,6 +240,8 @@ class Scenario:
     private: tuple[str, ...] = ()
     """The local variables, or attributes of them, in which a worker keeps its own copy of what is shared."""
     workers: int = 2
+    threads: bool = False
+    """Whether the workers are threads of one process, which share the variables of the file."""
     world: Callable[[], Any] | None = None
     """If the workers are coroutines of one process: what they share in its memory."""
     strikes: str = ""
@@ -287,13 +298,17 @@ def find(name: str) -> Scenario:
         for variant, way in scenario.ways.items()
     }
     story = cleandoc(module.__doc__)
-    return replace(scenario, look=module.look, invariant=module.invariant, ways=ways, name=name, story=story)
+    return replace(
+        scenario, look=module.look, invariant=module.invariant, ways=ways, name=name, story=story
+    )
 
 
 def _worker_of(scenario: Scenario, name: str, variant: str, steps: str) -> tuple[str, ...]:
     """Return the module that runs a worker of this variant, and its arguments."""
     if scenario.world is not None:
         return ("sampletool.lab.coroutines", name, variant)
+    if scenario.threads:
+        return ("sampletool.lab.scenario_threads", name, variant)
     return ("sampletool.lab.worker", name, variant, steps)
 
 

@@ -10,7 +10,13 @@ from ..kit.stepping.fork_server import ForkServer
 from .every_step import SCRATCH_PREFIX
 from .scenario import PACKAGE, STORE_VARIABLE, Way, module_of
 
-_KEPT = ("PATH", STORE_VARIABLE, "LD_LIBRARY_PATH", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
+_KEPT = (
+    "PATH",
+    STORE_VARIABLE,
+    "LD_LIBRARY_PATH",
+    "COVERAGE_PROCESS_START",
+    "COVERAGE_PROCESS_CONFIG",
+)
 _OUR_CODE = {"PYTHONPATH": str(PACKAGE.parent), "PYTHONSAFEPATH": "1"}
 _LOADED = ("sampletool.lab.worker", "sampletool.lab.learner", "_pyio")
 _LOADED_OF_THE_TOOL = ("sampletool.kit.app", "sampletool.kit.commands.config.set")

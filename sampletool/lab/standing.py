@@ -36,7 +36,15 @@ def of_this_process(source: str, private: Sequence[str]) -> dict[str, Any]:
     return _standing([frame for frame, _ in frames if frame.f_code.co_filename == source], private)
 
 
-def of_coroutine(coroutine: Coroutine[Any, Any, Any], source: str, private: Sequence[str]) -> dict[str, Any]:
+def of_frame(frame: FrameType, source: str, private: Sequence[str]) -> dict[str, Any]:
+    """Return where the thread of this frame stands."""
+    frames = [each for each, _ in walk_stack(frame)]
+    return _standing([each for each in frames if each.f_code.co_filename == source], private)
+
+
+def of_coroutine(
+    coroutine: Coroutine[Any, Any, Any], source: str, private: Sequence[str]
+) -> dict[str, Any]:
     frames: list[FrameType] = []
     awaits: Any = coroutine
     while frame := getattr(awaits, "cr_frame", None):
@@ -47,8 +55,12 @@ def of_coroutine(coroutine: Coroutine[Any, Any, Any], source: str, private: Sequ
 
 def _standing(frames: Sequence[FrameType], private: Sequence[str]) -> dict[str, Any]:
     """`frames` from the innermost on."""
-    at = f"{relpath(frames[0].f_code.co_filename, PACKAGE)}:{frames[0].f_lineno}" if frames else None
-    known = SimpleNamespace(**{name: value for frame in reversed(frames) for name, value in frame.f_locals.items()})
+    at = (
+        f"{relpath(frames[0].f_code.co_filename, PACKAGE)}:{frames[0].f_lineno}" if frames else None
+    )
+    known = SimpleNamespace(
+        **{name: value for frame in reversed(frames) for name, value in frame.f_locals.items()}
+    )
     held = {}
     for name in private:
         with suppress(AttributeError):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..kit.stepping.effects import READ, TAKE, WRITE, Effects, combine, conflict
+from ..kit.stepping.effects import ADD, PROCESSES, READ, TAKE, WRITE, Effects, combine, conflict
 from ..kit.stepping.tracer import Ended, Event, SteppedProcess
 from .every_step import belongs_to_step, name_of
 from .scenario import Step, Way, answer_in
@@ -137,6 +137,9 @@ class Worker:
         The gate in front of the kit's locks is not one that makes a worker alone.
         """
         event = self.stepped.at
+        if event is not None and event.name == "open":
+            # It opens the lock file again, so it does not repeat a request that has failed.
+            self.tried.discard(event.path)
         if event is not None and _is_release(event):
             self.tried.discard(event.path)
             self.holds = self.holds and event.path.endswith(".gate")
@@ -196,7 +199,7 @@ class EveryStepWorker(Worker):
     def kill(self) -> None:
         """Kill it. The kernel releases its locks."""
         super().kill()
-        self.effects = dict.fromkeys(self.locks, WRITE)
+        self.effects = {PROCESSES: ADD, **dict.fromkeys(self.locks, WRITE)}
 
     def come_to_a_step(self) -> None:
         """Let it continue to its next step, or to its end."""
@@ -251,7 +254,7 @@ class EveryStepWorker(Worker):
         if self.is_over:
             # The kernel releases the locks of a process that exits.
             released = dict.fromkeys(self.locks, WRITE)
-            self.effects = combine(self.effects, released)
+            self.effects = combine(self.effects, {PROCESSES: ADD, **released})
 
     def _note_looks(self) -> None:
         """Find out whether it stands where it stood before, and nothing has changed since."""

@@ -32,7 +32,10 @@ def svg(recordings: Sequence[Recording]) -> str:
         headline = f"{run.variant} {run.verdict}: schedule {run.schedule}"
         lines += [Painted(headline, RED if run.is_broken else BOLD), *timeline(run, _WIDTH), ""]
     lines += legend(recordings, _WIDTH)
-    width, height = round(max(map(len, lines)) * _LETTER) + 2 * _MARGIN, len(lines) * _ROW + 2 * _MARGIN
+    width, height = (
+        round(max(map(len, lines)) * _LETTER) + 2 * _MARGIN,
+        len(lines) * _ROW + 2 * _MARGIN,
+    )
     description = ". ".join(f"{run.variant} {run.verdict}: {_in_words(run)}" for run in recordings)
     drawn = (_drawn(line, _MARGIN + number * _ROW) for number, line in enumerate(lines))
     return (
@@ -55,7 +58,9 @@ def _drawn(line: str, top: int) -> str:
             out += f'<rect class="{_BARS[text]}" x="{left:g}" y="{top}" width="{_LETTER:g}" height="{_ROW}"/>\n'
         else:
             wide = f'textLength="{len(text) * _LETTER:g}" lengthAdjust="spacingAndGlyphs"'
-            out += f'<text class="{style}" x="{left:g}" y="{top + 18}" {wide}>{escape(text)}</text>\n'
+            out += (
+                f'<text class="{style}" x="{left:g}" y="{top + 18}" {wide}>{escape(text)}</text>\n'
+            )
     return out
 
 

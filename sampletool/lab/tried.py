@@ -8,25 +8,29 @@ import ast
 import subprocess
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..kit.contract.errors import InvalidValues
+from ..kit.contract.errors import InvalidValues, Mistake
 from ..kit.contract.text import printable
 from ..kit.stepping.fork_server import ForkServer
 from .errors import CannotTry, UnexpectedOutcome
 from .explore import every_class
-from .learner import BROKEN, CANNOT_JUDGE, REFUSED
-from .play import Course, choose_first, play
+from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, REFUSED, Outcome
+from .play import Course, Play, choose_first, play
 from .recording import Played
 from .reduction import Choose, NotDeterministic
-from .scenario import History, Scenario, Way
-from .scratch import fork_server_for, private_environ
+from .scenario import LETTERS, History, Scenario, Way
+from .scratch import fork_server_for, private_environ, scratch
+from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker
 
 YOURS = "yours"
 """The name of the one variant of a learner's file."""
 _PATIENCE_SECONDS = 10
 _LONGEST_LOOK = 40
+
+RunPart = Callable[[str, Path, Sequence[str]], Outcome]
+"""A function that runs prepare(), always() or invariant(), given the workers that were killed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,8 @@ class Bound:
     """How often each worker calls worker()."""
     kill: bool = False
     """Whether A is also killed, after each of its steps."""
+    threads: bool = False
+    """Whether the workers are threads of one process."""
 
     def options(self) -> str:
         """Return the options of `lab try` for this bound, each with a space before it."""
@@ -52,6 +58,8 @@ class Bound:
 
     def __str__(self) -> str:
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        if self.threads:
+            return f"{self.workers} threads, {rounds} each"
         kills = "A killed after each of its steps" if self.kill else "no kills"
         return f"{self.workers} workers, {rounds} each, {kills}"
 
@@ -67,12 +75,19 @@ class TriedFile:
         check: Callable[[], None],
     ) -> None:
         self.file = file
-        self.bound = bound
+        self.bound = replace(bound, threads=declares_threads(file))
+        if bound.kill and self.bound.threads:
+            raise _refuse_kill()
         self._fork_server = fork_server
         self._check = check
         self._has_always = "always" in _functions_of(file)
         self._takes_killed = _takes_argument(file, "invariant")
-        self._scenario = self._describe_scenario()
+        self._worker_program = (
+            "sampletool.lab.learner",
+            str(file.absolute()),
+            "worker",
+            str(bound.rounds),
+        )
 
     @property
     def judges_kills(self) -> bool:
@@ -87,8 +102,11 @@ class TriedFile:
     ) -> Played:
         """Follow a schedule, and then choose how to continue."""
         course = Course(schedule=schedule, choose=choose, kill_after=kill_after)
+        if self.bound.threads:
+            return self._follow_with_threads(course)
+        way = self._describe_way(prepare=self._prepare)
         return play(
-            self._scenario,
+            self._describe_scenario(way, look=_SeenFiles, run_part=self._run_in_process),
             YOURS,
             fork_server=self._fork_server,
             workers=self.bound.workers,
@@ -96,7 +114,9 @@ class TriedFile:
             course=course,
         )
 
-    def runs(self, report_progress: Callable[[str], None] = lambda line: None) -> Generator[Played, None, None]:
+    def runs(
+        self, report_progress: Callable[[str], None] = lambda line: None
+    ) -> Generator[Played, None, None]:
         """Yield a run of each class of schedules. Close the generator if you do not take all."""
         return every_class(
             self._follow_planned,
@@ -111,38 +131,71 @@ class TriedFile:
         except InvalidValues:
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
-    def _describe_scenario(self) -> Scenario:
-        program = str(self.file.absolute())
-        way = Way(
+    def _follow_with_threads(self, course: Course) -> Played:
+        """Follow the course in a process whose threads are the workers.
+
+        The file's other functions run in the same process, because they share its variables.
+        """
+        letters = LETTERS[: self.bound.workers]
+        way = self._describe_way(prepare=lambda _directory: None)
+        with scratch(way) as (directory, environ):
+            threaded_process = ThreadedProcess(
+                "sampletool.lab.learner_threads",
+                [str(self.file.absolute()), str(self.bound.rounds), letters],
+                fork_server=self._fork_server,
+                env=environ,
+                cwd=directory,
+            )
+            with threaded_process as process:
+                scenario = self._describe_scenario(
+                    way,
+                    look=lambda _directory: process.shared,
+                    run_part=lambda part, _directory, _killed: process.run(part),
+                )
+                workers = []
+                for letter in letters:
+                    worker = ThreadWorker(letter, way, process.threads[letter], self._check)
+                    workers.append(worker)
+                return Play(scenario, YOURS, workers, directory).follow(course)
+
+    def _describe_way(self, prepare: Callable[[Path], None]) -> Way:
+        return Way(
             "",
             "",
             "",
-            worker=("sampletool.lab.learner", program, "worker", str(self.bound.rounds)),
-            prepare=self._prepare,
+            worker=self._worker_program,
+            prepare=prepare,
             takes_every_step=True,
         )
+
+    def _describe_scenario(
+        self, way: Way, look: Callable[[Path], object], run_part: RunPart
+    ) -> Scenario:
         return Scenario(
             title="",
             rule="",
             happened=("", ""),
             question="",
-            shared="files",
+            shared="variables" if self.bound.threads else "files",
             ways={YOURS: way},
             mechanisms=(),
             symbol="",
-            look=_Seen,
-            invariant=self._judge,
+            look=look,
+            invariant=lambda history: self._judge(history, run_part),
             name=str(self.file),
         )
 
     def _prepare(self, directory: Path) -> None:
-        self._run("prepare", directory)
+        outcome = self._run_in_process("prepare", directory, ())
+        self._broken_part("prepare", outcome, is_serial=True)
 
-    def _judge(self, history: History) -> Iterator[str]:
+    def _judge(self, history: History, run_part: RunPart) -> Iterator[str]:
         """Yield what is broken: first what the workers' exit codes say, then what the file says."""
+        self._raise_if_refused(history)
         if not history.is_over:
             if self._has_always:
-                broken = self._run("always", history.directory)
+                outcome = run_part("always", history.directory, ())
+                broken = self._broken_part("always", outcome, is_serial=True)
                 if broken:
                     yield broken
             return
@@ -153,31 +206,31 @@ class TriedFile:
         killed = [moment.worker for moment in history.moments if moment.is_struck]
         if killed and not self._takes_killed:
             return
-        broken = self._run("invariant", history.directory, killed, _is_serial(history))
+        outcome = run_part("invariant", history.directory, killed)
+        broken = self._broken_part("invariant", outcome, is_serial=_is_serial(history))
         if broken:
             yield broken
+
+    def _raise_if_refused(self, history: History) -> None:
+        """Raise CannotTry as soon as a worker has done something that cannot be stepped."""
+        for letter, exit_code in history.statuses.items():
+            if exit_code in (REFUSED, BAD_FILE):
+                problem = history.answers.get(letter, f"exit code {exit_code}")
+                raise CannotTry(file=str(self.file), problem=without_full_stop(problem))
 
     def _failures(self, history: History) -> Iterator[str]:
         for letter, exit_code in history.statuses.items():
             if exit_code == 0:
                 continue
             reason = history.answers.get(letter, f"exit code {exit_code}")
-            if exit_code == REFUSED:
-                raise CannotTry(file=str(self.file), problem=reason)
             was_killed = any(moment.is_struck for moment in history.moments)
             if _is_serial(history) and not was_killed:
                 problem = f"{letter} fails although no other is at work, {reason}"
-                raise CannotTry(file=str(self.file), problem=problem)
-            yield f"{letter} failed, {reason}."
+                raise CannotTry(file=str(self.file), problem=without_full_stop(problem))
+            yield f"{letter} failed, {without_full_stop(reason)}."
 
-    def _run(
-        self,
-        part: str,
-        directory: Path,
-        killed: Sequence[str] = (),
-        is_serial: bool = True,
-    ) -> str | None:
-        """Run this function of the file. Return what it says is broken."""
+    def _run_in_process(self, part: str, directory: Path, killed: Sequence[str]) -> Outcome:
+        """Run this function of the file in a process of its own."""
         path = str(self.file.absolute())
         program = ["-m", "sampletool.lab.learner", path, part, *killed]
         environ = private_environ(directory.parent / "home")
@@ -188,16 +241,34 @@ class TriedFile:
             process.kill()
             process.communicate()
             raise CannotTry(file=str(self.file), problem=f"{part}() does not end") from None
-        if process.returncode == 0:
-            return None
+        assert process.returncode is not None
         last_line = stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
-        reason = last_line or f"exit code {process.returncode}"
-        if process.returncode == BROKEN:
-            return reason
-        if process.returncode == CANNOT_JUDGE and not is_serial:
+        return Outcome(process.returncode, last_line or f"exit code {process.returncode}")
+
+    def _broken_part(self, part: str, outcome: Outcome, *, is_serial: bool) -> str | None:
+        """Return what the function says is broken. Raise CannotTry if it has failed itself."""
+        if outcome.exit_code == 0:
+            return None
+        if outcome.exit_code == BROKEN:
+            return outcome.reason
+        reason = without_full_stop(outcome.reason)
+        if outcome.exit_code in (REFUSED, BAD_FILE):
+            raise CannotTry(file=str(self.file), problem=reason)
+        if outcome.exit_code == CANNOT_JUDGE and not is_serial:
             # It can judge what one worker after the other leaves. So the schedule is to blame.
             return f"{part}() failed, {reason}."
         raise CannotTry(file=str(self.file), problem=f"{part}() failed, {reason}")
+
+
+def _refuse_kill() -> InvalidValues:
+    problem = "--kill needs workers that are processes, but this file says that they are threads"
+    hint = "A thread cannot be killed alone. Run the command without --kill."
+    return InvalidValues(Mistake("--kill", "INVALID_VALUE", problem, suggestion=hint))
+
+
+def without_full_stop(text: str) -> str:
+    """Return a reason to which the caller adds a full stop."""
+    return text.removesuffix(".")
 
 
 @contextmanager
@@ -215,34 +286,63 @@ def trying(
             yield TriedFile(file, bound or Bound(), fork_server, check)
         except UnexpectedOutcome as error:
             problem = error.context["surprises"][0].removeprefix(f"{file}, {YOURS}: ")
-            raise CannotTry(file=str(file), problem=_explain(problem)) from None
+            problem = _explain(problem, has_threads=declares_threads(file))
+            raise CannotTry(file=str(file), problem=problem) from None
         except NotDeterministic as error:
             problem = (
                 "the program is not deterministic: on the same schedule, its steps differ "
                 f"({error.schedule}: once {error.expected}, once {error.found})"
             )
             raise CannotTry(file=str(file), problem=problem) from None
+        except CannotRun as error:
+            problem = without_full_stop(str(error))
+            raise CannotTry(file=str(file), problem=problem) from None
         except (TimeoutError, subprocess.TimeoutExpired):
             problem = "worker() neither ends nor does anything that can be stepped"
             raise CannotTry(file=str(file), problem=problem) from None
 
 
-def _explain(problem: str) -> str:
+def _explain(problem: str, *, has_threads: bool) -> str:
     if "came to none of its steps" not in problem:
         return problem
+    if has_threads:
+        return "worker() uses no variable that another thread changes"
     return (
         "worker() does nothing with files. Workers are processes, which share files and no "
-        "variables; threads, which share variables, cannot be tried"
+        'variables. To try threads, which share variables, write WORKERS = "threads" in the file'
     )
 
 
 def _functions_of(file: Path) -> dict[str, ast.FunctionDef]:
     """Return the functions of a file, by name. Empty if it is not Python: running it says why."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):
-        return {}
+    tree = _parse(file)
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def _parse(file: Path) -> ast.Module:
+    try:
+        return ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def declares_threads(file: Path) -> bool:
+    """Return whether the file says that its workers are threads: WORKERS = "threads".
+
+    Raise CannotTry if it names anything else than threads or processes.
+    """
+    for statement in _parse(file).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="WORKERS")], value=ast.Constant(value="threads")):
+                return True
+            case ast.Assign(
+                targets=[ast.Name(id="WORKERS")], value=ast.Constant(value="processes")
+            ):
+                return False
+            case ast.Assign(targets=[ast.Name(id="WORKERS")]):
+                problem = f'line {statement.lineno}: WORKERS must be "threads" or "processes"'
+                raise CannotTry(file=str(file), problem=problem)
+    return False
 
 
 def _takes_argument(file: Path, name: str) -> bool:
@@ -257,7 +357,7 @@ def _is_serial(history: History) -> bool:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _SeenFiles:
     """The directory, and the files in it in a few characters."""
 
     directory: Path

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.testing.scale import SOAK
 from sampletool.lab.errors import CannotTry
 from sampletool.lab.recording import Recording
 from sampletool.lab.tried import Bound, trying
@@ -128,8 +127,9 @@ WRONG = {
     "worker() uses SQLite": f"import sqlite3\ndef worker(name): sqlite3.connect('db'){HOLDS}",
     "line 3: ZeroDivisionError": f"def worker(name): open('x', 'a'){HOLDS}def prepare(): 1/0",
 }
-if SOAK:
-    WRONG["neither ends nor does anything"] = f"def worker(name):\n  while True: pass{HOLDS}"
+WRONG["does not end: line 2 is in a loop that does nothing with files"] = (
+    f"def worker(name):\n  while True: pass{HOLDS}"
+)
 
 
 @pytest.mark.parametrize("problem", WRONG)
@@ -191,7 +191,8 @@ REFUSED = {
     "random.random()": "depends on chance (random.random)",
     "os.urandom(1)": "depends on chance (os.urandom)",
     "uuid.uuid4()": "depends on chance (uuid.uuid4)",
-    "os.kill(os.getpid(), 0)": "sends a signal",
+    "os.kill(os.getpid(), 15)": "sends a signal",
+    "tempfile.mkstemp()": "creates a file with a random name (tempfile.mkstemp); use a fixed name",
     "os.mkfifo('pipe')": "uses a special file",
 }
 
@@ -199,7 +200,7 @@ REFUSED = {
 @pytest.mark.parametrize("call", REFUSED)
 def test_what_cannot_be_stepped_is_refused_by_name(tmp_path: Path, call: str) -> None:
     program = f"""
-import ctypes, datetime, fcntl, mmap, os, random, socket, subprocess, threading, time, uuid
+import ctypes, datetime, fcntl, mmap, os, random, socket, subprocess, tempfile, threading, time, uuid
 def worker(name):
     open("x", "w").close()
     {call}
@@ -209,6 +210,32 @@ def worker(name):
         runs_of(tmp_path, program, most=1)
 
     assert f"worker() {REFUSED[call]}" in refused.value.message
+
+
+def test_a_worker_can_ask_whether_the_owner_of_a_lock_is_alive(tmp_path: Path) -> None:
+    program = """
+import os
+from pathlib import Path
+def worker(name):
+    if name == "A":
+        Path("owner").write_text(str(os.getpid()))
+        Path("work").touch()
+    elif Path("owner").exists() and (owner := Path("owner").read_text()):
+        try:
+            os.kill(int(owner), 0)
+            Path("found").write_text("alive")
+        except ProcessLookupError:
+            Path("found").write_text("dead")
+def invariant(killed):
+    if Path("found").exists():
+        return Path("found").read_text()
+"""
+
+    runs = runs_of(tmp_path, program, bound=Bound(kill=True))
+
+    reasons = {run.reason for run in runs}
+    assert reasons == {None, "alive", "dead"}
+    assert any("B look for a process" in steps(run) for run in runs)
 
 
 def test_a_program_that_does_other_things_on_the_same_schedule_is_refused(tmp_path: Path) -> None:

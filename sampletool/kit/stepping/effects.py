@@ -28,6 +28,9 @@ ADD = "add"
 TAKE = "take"
 """Taking a lock. It conflicts like WRITE, but cannot be swapped with the release before it."""
 
+PROCESSES = "processes"
+"""The resource that says which processes are alive. The end of a process is an ADD."""
+
 Effects = dict[str, str]
 """The resources that a call reads or changes, each with READ, WRITE, ADD or TAKE."""
 
@@ -83,6 +86,8 @@ def effects_of(
         follows_links = event not in _ON_LINKS
         for path, aspects in zip(paths, _ON_FILES[event], strict=False):
             collector.use_file(path, aspects, follows_links=follows_links)
+    elif event == "os.kill":
+        collector.effects[PROCESSES] = READ
     elif event not in _WITHOUT_EFFECT:
         # SQLite, and what scenarios announce themselves: it may use the file in any way.
         for path in paths:

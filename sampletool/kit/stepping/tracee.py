@@ -99,6 +99,9 @@ Each has the number of the paths or descriptors that its arguments begin with.
 """
 
 _UNWATCHED_READLINK = os.readlink
+
+_DELETED = " (deleted)"
+"""What Linux appends to the path of an open file whose name was deleted."""
 _UNWATCHED_SEEK = os.lseek
 _UNWATCHED_FSTAT = os.fstat
 """The functions themselves: to find out which file an event is about must not be an event."""
@@ -195,6 +198,7 @@ class Tracee:
         self.wrap("read", _end_of_read)
         self._wrap_seeks()
         self._wrap_close()
+        self._wrap_kill()
 
     def _wrap_seeks(self) -> None:
         """Report a seek to the end: it reads the size of the file. Other seeks read nothing."""
@@ -219,6 +223,17 @@ class Tracee:
             original(fd)
 
         os.close = close
+
+    def _wrap_kill(self) -> None:
+        """Report signal 0, which asks whether a process is alive. No other signal is an event."""
+        original = os.kill
+
+        def kill(pid: int, signal: int) -> None:
+            if signal == 0:
+                self.tell("os.kill", [], {})
+            original(pid, signal)
+
+        os.kill = kill
 
     def _lock_visibly(self, paths: Sequence[str], descriptor: int, operation: int) -> None:
         """Take the lock without waiting in the kernel: stop as long as it is not free."""
@@ -294,7 +309,10 @@ def _path_of(argument: Any) -> str:
         return ""
     if isinstance(argument, int):
         try:
-            return _UNWATCHED_READLINK(f"/proc/self/fd/{argument}")
+            path = _UNWATCHED_READLINK(f"/proc/self/fd/{argument}")
+            # Linux marks the path of a deleted file. Without this, a worker that closes such a file
+            # would never seem to release the lock that it took under the plain path.
+            return path.removesuffix(_DELETED)
         except OSError:
             return f"descriptor {argument}"
     if hasattr(argument, "fileno"):

@@ -15,7 +15,8 @@ _ADDED = '__import__("os").path.exists("added-call")'
 _DRIVEN = []
 for _name in names():
     _scenario = find(_name)
-    if _scenario.world is None and _scenario.steps_every_call:
+    has_processes = _scenario.world is None and not _scenario.threads
+    if has_processes and _scenario.steps_every_call:
         _DRIVEN.append(_name)
 # Its function runs only after a signal.
 _DRIVEN.remove("leaked-lock")

@@ -15,7 +15,9 @@ from ...scenario import find, names
 
 
 def spec_with(*examples: str) -> CommandSpec:
-    return CommandSpec(effect="scratch", errors=(ScenarioNotFound, UnexpectedOutcome), examples=examples)
+    return CommandSpec(
+        effect="scratch", errors=(ScenarioNotFound, UnexpectedOutcome), examples=examples
+    )
 
 
 def ways_of_that(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -26,7 +28,8 @@ def ways_of_that(ctx: typer.Context, incomplete: str) -> list[str]:
 NameArgument = Annotated[
     str | None,
     typer.Argument(
-        help=f"The name of a scenario, see `{PROGRAM} lab list`.", autocompletion=offering(lambda _: names())
+        help=f"The name of a scenario, see `{PROGRAM} lab list`.",
+        autocompletion=offering(lambda _: names()),
     ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="All scenarios.")]
@@ -37,7 +40,9 @@ def chosen(name: str | None, every: bool, usual: Sequence[str] = ()) -> Sequence
     wanted = names() if every else usual if name is None else [name]
     if not wanted or (every and name is not None):
         hint = f"Name a scenario; `{PROGRAM} lab list` shows them."
-        raise InvalidValues(Mistake("NAME", "MISSING", "name one scenario, or give --all", name, hint))
+        raise InvalidValues(
+            Mistake("NAME", "MISSING", "name one scenario, or give --all", name, hint)
+        )
     return wanted
 
 

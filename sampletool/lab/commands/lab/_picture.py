@@ -33,7 +33,11 @@ class Shown:
             if run is self.runs[0]:
                 lines += [*legend(self.runs, width), ""]
             lines += verdict(run, f"schedule {run.schedule}", run.reason or scenario.promise)
-        lines += ["", *paragraphs(f"Rule: {self.rule}"), *paragraphs(f"It happened: {' '.join(scenario.happened)}")]
+        lines += [
+            "",
+            *paragraphs(f"Rule: {self.rule}"),
+            *paragraphs(f"It happened: {' '.join(scenario.happened)}"),
+        ]
         for variant, way in scenario.ways.items():
             if not is_right(variant) and variant not in {run.variant for run in self.runs}:
                 lines += paragraphs(f"Tempting, and wrong: {way.says}")
@@ -45,7 +49,11 @@ class Shown:
         lines = [*paragraphs(f"{self.scenario}: {self.title}"), ""]
         for run in self.runs:
             lines += [*timeline(run, terminal_width()), ""] if run.is_broken else []
-            lines += verdict(run, f"{run.variant}: {find(self.scenario).ways[run.variant].says}", run.reason or "")
+            lines += verdict(
+                run,
+                f"{run.variant}: {find(self.scenario).ways[run.variant].says}",
+                run.reason or "",
+            )
         return [*lines, *paragraphs(f"Rule: {self.rule}")]
 
 
@@ -56,19 +64,29 @@ class AllShown:
     scenarios: list[Shown]
 
     def lines(self) -> list[str]:
-        lines = legend([run for shown in self.scenarios for run in shown.runs if run.is_broken], terminal_width())
+        lines = legend(
+            [run for shown in self.scenarios for run in shown.runs if run.is_broken],
+            terminal_width(),
+        )
         for shown in self.scenarios:
             lines += ["", *shown.glimpse()]
         if len(self.scenarios) < len(names()):
-            more = f"{PROGRAM} lab run lost-config-update shows one in full, {PROGRAM} lab run --all"
-            lines += ["", *paragraphs(f"{more} these and the others: {len(names())}, in two minutes.")]
+            more = (
+                f"{PROGRAM} lab run lost-config-update shows one in full, {PROGRAM} lab run --all"
+            )
+            lines += [
+                "",
+                *paragraphs(f"{more} these and the others: {len(names())}, in two minutes."),
+            ]
         return lines
 
 
 def paragraphs(text: str, indent: str = "") -> list[str]:
     """As wide as the terminal: between words, also if a word is longer than a line."""
     parts = [" ".join(part.split()) for part in text.strip().split("\n\n")]
-    return [line for part in parts for line in between_words(part, terminal_width(), indent, indent)]
+    return [
+        line for part in parts for line in between_words(part, terminal_width(), indent, indent)
+    ]
 
 
 def verdict(run: Recording, headline: str, said: str) -> list[str]:

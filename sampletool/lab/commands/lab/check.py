@@ -93,11 +93,15 @@ class Check:
             if variant.every_step_workers != self.workers:
                 who = f" and {variant.every_step_workers} workers"
             count = _count(variant.every_step)
-            lines += between_words(f"with every call as a step{who}: {count}", width, "    ", "      ")
+            lines += between_words(
+                f"with every call as a step{who}: {count}", width, "    ", "      "
+            )
             lines += self._example_lines(variant.variant, variant.every_step, width, "--every-step")
         return lines
 
-    def _example_lines(self, variant: str, explored: Explored, width: int, option: str = "") -> list[str]:
+    def _example_lines(
+        self, variant: str, explored: Explored, width: int, option: str = ""
+    ) -> list[str]:
         lines = []
         for reason, number in explored.reasons.items():
             lines += between_words(f"{number} x {reason}", width, "    ", "      ")
@@ -149,6 +153,9 @@ def check_scenario(context: Context, name: str, workers: int | None, limit: int)
 
 
 def _not_explored(scenario: Scenario) -> list[str]:
+    more_workers, shared_memory, other_machines = NOT_EXPLORED
+    if scenario.threads:
+        return ["switches inside library functions and C code", more_workers]
     if scenario.world is None:
         calls = "steps inside of calls of C code, such as SQLite"
         if not scenario.steps_every_call:
@@ -156,7 +163,7 @@ def _not_explored(scenario: Scenario) -> list[str]:
     else:
         calls = "other event loops"
     missing = [STRIKES[strike] for strike in STRIKES if strike not in scenario.strikes]
-    return [calls, " and ".join(missing), *NOT_EXPLORED]
+    return [calls, " and ".join(missing), more_workers, shared_memory, other_machines]
 
 
 def _describe(variant: str, checked: CheckedVariant) -> Variant:
@@ -204,7 +211,9 @@ def run_check(
     return outcome
 
 
-WorkersOption = Annotated[int | None, typer.Option(min=2, max=3, help="Let this many workers take part.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=2, max=3, help="Let this many workers take part.")
+]
 
 LimitOption = Annotated[
     int,

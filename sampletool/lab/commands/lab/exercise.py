@@ -54,7 +54,9 @@ def command(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write to FILE.  [default: the name of the race, with .py]"),
+        typer.Option(
+            metavar="FILE", help="Write to FILE.  [default: the name of the race, with .py]"
+        ),
     ] = None,
     dry_run: DryRunOption = False,
 ) -> Exercise:

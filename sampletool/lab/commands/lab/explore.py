@@ -41,8 +41,13 @@ class Written:
     """All of them were run, and recorded."""
 
     def lines(self) -> list[str]:
-        runs = f"{counted(self.schedules, 'schedule')} of {counted(len(self.scenarios), 'scenario')}"
-        return [f"{self.output}: {self.effect}", f"Open it in a browser; it has {runs}, and needs no network."]
+        runs = (
+            f"{counted(self.schedules, 'schedule')} of {counted(len(self.scenarios), 'scenario')}"
+        )
+        return [
+            f"{self.output}: {self.effect}",
+            f"Open it in a browser; it has {runs}, and needs no network.",
+        ]
 
 
 def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> Written:
@@ -55,7 +60,9 @@ def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> 
         schedules += sum(len(way.recordings) for way in runs.values())
     page = one_file(scenarios).encode()
     if found not in (None, page):
-        raise OutputExists(str(path), found="it is not this page", suggestion="Name another --output.")
+        raise OutputExists(
+            str(path), found="it is not this page", suggestion="Name another --output."
+        )
     if found is None and not dry_run:
         create(path, page)
     return Written("created" if found is None else "unchanged", str(path), wanted, schedules)
@@ -76,7 +83,9 @@ def command(
     scenarios are recorded, which takes a while. A file that is there is kept.
     """
     context: Context = ctx.obj
-    session = session_root() / context.session_id if dry_run or output else context.session_directory
+    session = (
+        session_root() / context.session_id if dry_run or output else context.session_directory
+    )
     if output is None:
         path = session / f"{name or 'explorer'}.html"
     else:

@@ -16,7 +16,18 @@ from ...errors import UnexpectedOutcome
 from ...explore import Exploration
 from ...luck import try_luck
 from ...play import play
-from ...scenario import FIXED, LETTERS, NAIVE, STORE_VARIABLE, Scenario, Way, find, is_right, names, with_every_step
+from ...scenario import (
+    FIXED,
+    LETTERS,
+    NAIVE,
+    STORE_VARIABLE,
+    Scenario,
+    Way,
+    find,
+    is_right,
+    names,
+    with_every_step,
+)
 from ...scratch import fork_server_for
 from ...svg import svg as drawn
 from ._options import AllOption, NameArgument, chosen, one_by_one, spec_with, ways_of_that
@@ -45,9 +56,7 @@ class Lucky:
     def lines(self) -> list[str]:
         advice = "Luck is a bad teacher: arrange it instead, and it breaks every time."
         if self.broken == 0:
-            advice = (
-                "This is weak evidence: a schedule that breaks may just not have come up; and only ends were judged."
-            )
+            advice = "This is weak evidence: a schedule that breaks may just not have come up; and only ends were judged."
         found = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke."
         return paragraphs(f"{found}\n\n{advice} See {PROGRAM} lab check {self.scenario}.")
 
@@ -65,17 +74,29 @@ def show(
     with fork_server_for(scenario.name) as fork_server:
         for variant in variants:
             given = way_of(scenario, variant).shows if schedule is None else schedule
-            if schedule is None and is_right(variant) and STORE_VARIABLE in os.environ:  # where a step is a whole verb
+            if (
+                schedule is None and is_right(variant) and STORE_VARIABLE in os.environ
+            ):  # where a step is a whole verb
                 given = ""
             stepped = with_every_step(scenario, variant) if every_step else scenario
-            run = play(stepped, variant, given, fork_server=fork_server, workers=workers, check=context.signals.check)
+            run = play(
+                stepped,
+                variant,
+                given,
+                fork_server=fork_server,
+                workers=workers,
+                check=context.signals.check,
+            )
             runs.append(run.recording)
     return Shown(scenario.name, scenario.title, scenario.rule, runs)
 
 
 def way_of(scenario: Scenario, variant: str) -> Way:
     if variant not in scenario.ways:
-        problem, hint = f"{variant!r} is not a way of {scenario.name}", f"Its ways are {', '.join(scenario.ways)}."
+        problem, hint = (
+            f"{variant!r} is not a way of {scenario.name}",
+            f"Its ways are {', '.join(scenario.ways)}.",
+        )
         raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant, hint))
     return scenario.ways[variant]
 
@@ -87,17 +108,26 @@ def command(
     variant: Annotated[
         str | None,
         typer.Option(
-            autocompletion=ways_of_that, help="naive, fixed, or one of the wrong fixes.  [default: naive, then fixed]"
+            autocompletion=ways_of_that,
+            help="naive, fixed, or one of the wrong fixes.  [default: naive, then fixed]",
         ),
     ] = None,
-    schedule: Annotated[str | None, typer.Option(help='Who goes when, such as "A1 B1 A2 B2".')] = None,
+    schedule: Annotated[
+        str | None, typer.Option(help='Who goes when, such as "A1 B1 A2 B2".')
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=8, help="How many take part.")] = None,
-    by_luck: Annotated[bool, typer.Option("--by-luck", help="Arrange nothing; count how often it breaks.")] = False,
-    runs: Annotated[int, typer.Option(min=1, max=10_000, help="With --by-luck: how many times.")] = 60,
+    by_luck: Annotated[
+        bool, typer.Option("--by-luck", help="Arrange nothing; count how often it breaks.")
+    ] = False,
+    runs: Annotated[
+        int, typer.Option(min=1, max=10_000, help="With --by-luck: how many times.")
+    ] = 60,
     every_step: Annotated[
         bool, typer.Option("--every-step", help="Take every call as a step, as lab check does.")
     ] = False,
-    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the last timeline as a picture.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the last timeline as a picture.")
+    ] = None,
 ) -> Shown | AllShown | Lucky:
     """Watch a race condition happen in real processes.
 
@@ -106,7 +136,9 @@ def command(
     """
     is_one = bool(schedule or variant or workers or by_luck or svg)
     if every and is_one:
-        raise InvalidValues(Mistake("--all", "INVALID_VALUE", "--all takes no other option of this command"))
+        raise InvalidValues(
+            Mistake("--all", "INVALID_VALUE", "--all takes no other option of this command")
+        )
     wanted = chosen(name, every, [] if is_one else [each for each in THREE if each in names()])
     if by_luck:
         scenario, variant = find(wanted[0]), variant or NAIVE

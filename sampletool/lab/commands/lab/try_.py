@@ -3,7 +3,7 @@
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -47,6 +47,7 @@ class Tried:
     is_complete: bool
     """Whether there are no more classes of schedules within the bound."""
     workers: int
+    workers_are: Literal["processes", "threads"]
     rounds: int
     kill: bool
     not_explored: list[str]
@@ -71,10 +72,15 @@ class Tried:
 
     def verdict(self) -> str:
         """Return the verdict in a sentence: what was explored, and how much of it was broken."""
-        bound = Bound(workers=self.workers, rounds=self.rounds, kill=self.kill)
+        bound = Bound(
+            workers=self.workers,
+            rounds=self.rounds,
+            kill=self.kill,
+            threads=self.workers_are == "threads",
+        )
         sentence = f"{counted(self.schedules, 'schedule')} of {bound}: {self.broken} broken."
         if self.is_complete:
-            return f"{sentence} Every other schedule only swaps steps that do not affect each other."
+            return f"{sentence} All other schedules end like one of these."
         return f"{sentence} There are more schedules, which were not run."
 
 
@@ -151,6 +157,7 @@ def _verdict(
         broken=len(broken),
         is_complete=is_complete,
         workers=bound.workers,
+        workers_are="threads" if bound.threads else "processes",
         rounds=bound.rounds,
         kill=bound.kill,
         not_explored=_not_explored(tried_file),
@@ -161,6 +168,12 @@ def _verdict(
 
 def _not_explored(tried_file: TriedFile) -> list[str]:
     """Return what the options leave out, and what the lab never explores."""
+    if tried_file.bound.threads:
+        return [
+            "more threads (--workers)",
+            "more rounds (--rounds)",
+            "switches inside library functions and C code",
+        ]
     left_out = ["more workers (--workers)", "more rounds (--rounds)"]
     if not tried_file.bound.kill:
         left_out.append("kills (--kill)")
@@ -198,11 +211,19 @@ def _as_sentence(reason: str | None) -> str:
 
 def command(
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A file with worker(name), invariant(), and perhaps prepare().")],
-    schedule: Annotated[str | None, typer.Option(help='Run only this schedule, such as "A1 B1 A2 B2".')] = None,
+    file: Annotated[
+        Path, typer.Argument(help="A file with worker(name), invariant(), and perhaps prepare().")
+    ],
+    schedule: Annotated[
+        str | None, typer.Option(help='Run only this schedule, such as "A1 B1 A2 B2".')
+    ] = None,
     workers: Annotated[int, typer.Option(min=2, max=4, help="Run this many workers.")] = 2,
-    rounds: Annotated[int, typer.Option(min=1, max=3, help="Let each worker call worker() this often.")] = 1,
-    kill: Annotated[bool, typer.Option("--kill", help="Also kill A with SIGKILL, after each of its steps.")] = False,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=3, help="Let each worker call worker() this often.")
+    ] = 1,
+    kill: Annotated[
+        bool, typer.Option("--kill", help="Also kill A with SIGKILL, after each of its steps.")
+    ] = False,
 ) -> Tried:
     """Step your own function through its schedules, within a bound.
 

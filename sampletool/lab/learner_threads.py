@@ -1,0 +1,131 @@
+"""The side of a learner's file whose workers are threads: run its functions in this process.
+
+    python -m sampletool.lab.learner_threads SOCKET FILE ROUNDS LETTERS
+
+prepare(), always() and invariant() run in the main thread, and see the variables of the threads.
+threads.py explains how the lab steps them.
+"""
+
+import linecache
+import os
+import sys
+import time
+import types
+from types import FrameType
+from typing import Any
+
+from .learner import LearnersFile
+from .memory_access import NO_ACCESS, AccessFinder
+from .outcome import Outcome
+from .place import place_of
+from .refusals import exit_with
+from .threads import SteppedLock, Threads, replace_locks, serve
+
+_LONGEST_LINE = 40
+
+
+class ThreadedFile:
+    """A learner's file whose workers are threads of this process."""
+
+    def __init__(self, path: str, rounds: str) -> None:
+        self.finder = AccessFinder()
+        self.threads = Threads(self.finder, self.describe)
+        self._path = path
+        self._rounds = rounds
+        self._learners_file = LearnersFile(path, workers_are_threads=True)
+        self._variables: dict[str, Any] = {}
+
+    def load(self) -> Outcome:
+        """Run the file, but none of its functions."""
+        module = types.ModuleType("tried")
+        module.__file__ = self._path
+        # A dataclass looks for its module under this name.
+        sys.modules["tried"] = module
+        self._variables = vars(module)
+        replace_locks(self.threads, self._variables)
+        outcome = self._learners_file.load(self._execute)
+        setattr(time.sleep, NO_ACCESS, True)
+        return outcome
+
+    def _execute(self) -> dict[str, Any]:
+        with open(self._path, "rb") as file:
+            source = file.read()
+        code = compile(source, self._path, "exec")
+        self.finder.add_file(self._path, source.decode(), code)
+        exec(code, self._variables)  # noqa: S102 - running the file is the task
+        return self._variables
+
+    def work(self, letter: str) -> Outcome:
+        """Run worker() in this thread."""
+        self._learners_file.refusals.part = "worker"
+        return self._learners_file.call("worker", [self._rounds, letter])
+
+    def run(self, part: str) -> Outcome:
+        """Run prepare(), always() or invariant() in the main thread."""
+        refusals = self._learners_file.refusals
+        previous_part = refusals.part
+        refusals.part = part
+        try:
+            return self._learners_file.call(part, [])
+        finally:
+            # The workers continue where they stand.
+            refusals.part = previous_part
+
+    def look(self) -> str:
+        """Return the shared variables and their values as a line of text."""
+        descriptions = []
+        for name, value in self._variables.items():
+            if name.startswith("__"):
+                continue
+            is_lock = isinstance(value, SteppedLock)
+            if is_lock or self.finder.is_variable(name, value):
+                descriptions.append(f"{name}: {self._show(value)}")
+        return "  ".join(descriptions)
+
+    def _show(self, value: Any) -> str:
+        if not self.finder.has_own_class(value):
+            return repr(value)
+        # The usual representation of an object is only its address.
+        attributes = []
+        for name, each in getattr(value, "__dict__", {}).items():
+            attributes.append(f"{name}={each!r}")
+        return f"{type(value).__name__}({', '.join(attributes)})"
+
+    def describe(self, frame: FrameType) -> dict[str, Any]:
+        """Return the line of the file at which a thread stands, and its place."""
+        candidate: FrameType | None = frame
+        line = 0
+        while candidate is not None and line == 0:
+            if candidate.f_code.co_filename == self._path:
+                line = candidate.f_lineno
+            candidate = candidate.f_back
+        return {
+            "at": f"{os.path.basename(self._path)}:{line}",
+            "source": _shorten(linecache.getline(self._path, line)),
+            "place": place_of(frame, (f"{os.path.dirname(self._path)}/",)),
+        }
+
+
+def _shorten(line: str) -> str:
+    text = " ".join(line.split())
+    if len(text) > _LONGEST_LINE:
+        return f"{text[: _LONGEST_LINE - 1]}…"
+    return text
+
+
+def main() -> None:
+    """Load the file, and follow the commands of the lab."""
+    socket_descriptor, path, rounds, letters = sys.argv[1:]
+    # The file may print, but stdout carries the reason if something is refused.
+    sys.stdout = sys.stderr
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, os.path.dirname(path))
+    tried_file = ThreadedFile(path, rounds)
+    outcome = tried_file.load()
+    if outcome.exit_code != 0:
+        exit_with(outcome.reason, outcome.exit_code)
+    serve(int(socket_descriptor), tried_file, tried_file.threads, letters)
+
+
+if __name__ == "__main__":
+    main()

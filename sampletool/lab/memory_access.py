@@ -1,0 +1,417 @@
+"""Find out which bytecode instructions use memory that threads share.
+
+`counter += 1` is one line but two accesses: it reads the variable, and later writes it. A thread
+switch may come in between. So the lab stops a thread before each *access*, see learner_threads.py.
+Instructions that only use what belongs to one thread, such as a jump, are part of the access before
+them: another thread cannot notice when they happen.
+
+The value stack of a frame cannot be seen from Python. But each instruction knows its place in the
+source, so the names in the expression there lead to the objects. Where they do not, the access is
+assumed to be a call of unknown code, which may change anything.
+
+The effects of an access are written like those of a call on files, see kit/stepping/effects.py:
+
+* `value NAME`: the variable or the attribute with this name. All objects share the name.
+* `objects`: what is in lists, dictionaries, sets and other objects. It is one resource, because the
+  same list may have several names.
+* `memory`: unknown code writes it, and every access reads it. So unknown code conflicts with every
+  access, and two accesses do not conflict only because of this.
+"""
+
+import ast
+import builtins
+import dis
+import inspect
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, Literal
+
+from ..kit.stepping.effects import READ, WRITE, Effects
+
+Kind = Literal["load", "load attribute", "store", "store item", "update", "iterate", "call"]
+
+Position = tuple[int | None, int | None, int | None, int | None]
+"""First line, last line, first column and last column."""
+
+_KINDS: Mapping[str, Kind] = {
+    "CALL": "call",
+    "CALL_FUNCTION_EX": "call",
+    "CALL_KW": "call",
+    "DELETE_ATTR": "store",
+    "DELETE_DEREF": "store",
+    "DELETE_GLOBAL": "store",
+    "DELETE_SUBSCR": "store item",
+    "FOR_ITER": "iterate",
+    "LOAD_ATTR": "load attribute",
+    "LOAD_DEREF": "load",
+    "LOAD_GLOBAL": "load",
+    "LOAD_METHOD": "load attribute",
+    "LOAD_NAME": "load",
+    "LOAD_SUPER_ATTR": "load attribute",
+    "STORE_ATTR": "store",
+    "STORE_DEREF": "store",
+    "STORE_GLOBAL": "store",
+    "STORE_SLICE": "store item",
+    "STORE_SUBSCR": "store item",
+}
+"""The instructions that may be accesses. LOAD_FAST and its variants are loads, too."""
+
+_IMMUTABLE = (bool, int, float, complex, str, bytes, tuple, frozenset, range, type(None))
+_CONTAINERS = (list, dict, set, bytearray, deque)
+_READING_METHODS = frozenset({"copy", "count", "get", "index", "items", "keys", "values"})
+_WITHOUT_EFFECT = frozenset(
+    {
+        *(abs, all, any, bool, bytes, chr, dict, divmod, enumerate, float, format, frozenset),
+        *(hash, id, int, isinstance, issubclass, len, list, max, min, ord, print, range, repr),
+        *(reversed, round, set, sorted, str, sum, super, tuple, type, zip),
+        threading.get_ident,
+    }
+)
+"""Functions that read at most their arguments, which the accesses before the call have loaded."""
+
+_CHANGE_ANY_NAME = frozenset(
+    {"__dict__", "eval", "exec", "globals", "import_module", "modules", "setattr", "vars"}
+)
+"""Names in a file that may assign to any variable. Then no variable counts as constant."""
+
+_UNKNOWN: Any = object()
+"""The value of an expression that cannot be found out without running code."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """One use of shared memory that a thread is about to make."""
+
+    event: Literal["memory.read", "memory.write", "memory.call"]
+    name: str
+    """The variable, the attribute, or the expression that is used."""
+    effects: Effects
+
+    @property
+    def verb(self) -> str:
+        """What the access does, in a word."""
+        return self.event.removeprefix("memory.")
+
+    @property
+    def reads_objects(self) -> bool:
+        """Whether it has loaded an object that later instructions of the line may look into."""
+        return "objects" in self.effects
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    """An instruction that may be an access."""
+
+    kind: Kind
+    names: tuple[str, ...]
+    """The variable or the attribute. Some instructions load two variables."""
+    node: ast.AST | None
+    """The syntax at its place in the source."""
+
+
+class AccessFinder:
+    """Finds the accesses of the code in some files."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, dict[Position, list[ast.AST]]] = {}
+        self._assigned: set[str] = set()
+        self._any_name_may_change = False
+        self._instructions: dict[CodeType, dict[int, _Instruction]] = {}
+
+    def add_file(self, path: str, source: str, code: CodeType) -> None:
+        """Add a file. Its code and that of all its functions is looked at from now on."""
+        self._nodes[path] = _nodes_by_position(ast.parse(source))
+        for each in _all_code(code):
+            self._note_assignments(each, is_module=each is code)
+
+    def has_file(self, path: str) -> bool:
+        """Return whether this is one of the files."""
+        return path in self._nodes
+
+    def find(self, frame: FrameType) -> Access | None:
+        """Return the access that the next instruction of the frame makes, if it makes one."""
+        code = frame.f_code
+        instructions = self._instructions.get(code)
+        if instructions is None:
+            instructions = dict(self._possible_accesses(code))
+            self._instructions[code] = instructions
+        instruction = instructions.get(frame.f_lasti)
+        if instruction is None:
+            return None
+        match instruction.kind:
+            case "load":
+                return self._find_load(instruction, frame)
+            case "load attribute":
+                return self._find_attribute(instruction, frame)
+            case "store":
+                name = instruction.names[0]
+                return _write(_source_of(instruction.node) or name, f"value {name}")
+            case "store item":
+                return _write(_source_of(instruction.node), "objects")
+            case "update":
+                return self._find_update(instruction, frame)
+            case "iterate":
+                return self._find_iteration(instruction, frame)
+            case "call":
+                return self._find_call(instruction, frame)
+
+    def is_variable(self, name: str, value: object) -> bool:
+        """Return whether a module-level name is worth showing: threads can change it."""
+        if self._may_change(name) or isinstance(value, _CONTAINERS):
+            return True
+        return self.has_own_class(value)
+
+    def has_own_class(self, value: object) -> bool:
+        """Return whether the value is an object whose class one of the files defines."""
+        if isinstance(value, type | ModuleType | FunctionType):
+            return False
+        return self._is_own_class(type(value))
+
+    def _note_assignments(self, code: CodeType, *, is_module: bool) -> None:
+        """Note which variables and attributes the code assigns to."""
+        if _CHANGE_ANY_NAME & {*code.co_names}:
+            self._any_name_may_change = True
+        # The body of a class assigns its attributes like a module its variables.
+        is_class_body = not is_module and not code.co_flags & inspect.CO_OPTIMIZED
+        for instruction in dis.get_instructions(code):
+            is_store = _KINDS.get(instruction.opname) == "store"
+            is_class_attribute = is_class_body and instruction.opname == "STORE_NAME"
+            if is_store or is_class_attribute:
+                self._assigned.add(str(instruction.argval))
+
+    def _may_change(self, name: str) -> bool:
+        return self._any_name_may_change or name in self._assigned
+
+    def _possible_accesses(self, code: CodeType) -> Iterator[tuple[int, _Instruction]]:
+        nodes = self._nodes[code.co_filename]
+        prefix_offset: int | None = None
+        for instruction in dis.get_instructions(code):
+            if instruction.opname == "EXTENDED_ARG":
+                if prefix_offset is None:
+                    prefix_offset = instruction.offset
+                continue
+            kind = _kind_of(instruction)
+            first_offset, prefix_offset = prefix_offset, None
+            if kind is None:
+                continue
+            argument = instruction.argval
+            names = argument if isinstance(argument, tuple) else (str(argument),)
+            position: Position = (None, None, None, None)
+            if instruction.positions is not None:
+                where = instruction.positions
+                position = (where.lineno, where.end_lineno, where.col_offset, where.end_col_offset)
+            node = _node_for(kind, nodes.get(position, []))
+            found = _Instruction(kind, names, node)
+            yield instruction.offset, found
+            if first_offset is not None:
+                # Python 3.11 traces the prefix of a long instruction instead of the instruction.
+                yield first_offset, found
+
+    def _find_load(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+        effects: Effects = {}
+        shown = []
+        for name in instruction.names:
+            value = _value_of_name(name, frame)
+            is_local = (
+                frame.f_code.co_flags & inspect.CO_OPTIMIZED and name in frame.f_code.co_varnames
+            )
+            if self._may_change(name) and not is_local and not isinstance(value, ModuleType):
+                effects[f"value {name}"] = READ
+            if isinstance(value, _CONTAINERS):
+                # What comes next may look into it: a test whether it is empty, or a comparison.
+                effects["objects"] = READ
+            elif f"value {name}" not in effects:
+                continue
+            shown.append(name)
+        if not effects:
+            return None
+        return Access("memory.read", ", ".join(shown), {"memory": READ, **effects})
+
+    def _find_attribute(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+        name = instruction.names[0]
+        value = _value_of(instruction.node, frame)
+        if isinstance(value, _CODE_TYPES):
+            # A method, or a function of a module.
+            return None
+        if not self._may_change(name) and isinstance(value, _IMMUTABLE):
+            return None
+        effects = {"memory": READ, f"value {name}": READ, "objects": READ}
+        if isinstance(value, _IMMUTABLE):
+            del effects["objects"]
+        return Access("memory.read", _source_of(instruction.node) or name, effects)
+
+    def _find_update(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+        """Find the change of a list by `+=`. Numbers and strings are replaced, not changed."""
+        target = instruction.node.target if isinstance(instruction.node, ast.AugAssign) else None
+        value = _value_of(target, frame)
+        if isinstance(value, _IMMUTABLE) or self.has_own_class(value):
+            return None
+        return _write(_source_of(target), "objects")
+
+    def _find_iteration(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+        iterated = instruction.node
+        if isinstance(iterated, ast.For):
+            iterated = iterated.iter
+        if isinstance(iterated, ast.Call) and _value_of(iterated.func, frame) is range:
+            return None
+        if isinstance(_value_of(iterated, frame), _IMMUTABLE):
+            return None
+        effects = {"memory": READ, "objects": READ}
+        return Access("memory.read", _source_of(iterated) or "the next item", effects)
+
+    def _find_call(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+        node = instruction.node
+        if isinstance(node, ast.With | ast.AsyncWith):
+            # The end of a with block. A lock stops by itself.
+            return None
+        if not isinstance(node, ast.Call):
+            return Access("memory.call", _source_of(node) or "a function", {"memory": WRITE})
+        called = _source_of(node.func)
+        if isinstance(node.func, ast.Attribute):
+            receiver = _value_of(node.func.value, frame)
+            if isinstance(receiver, _IMMUTABLE) or isinstance(node.func.value, ast.JoinedStr):
+                return None
+            if isinstance(receiver, _CONTAINERS):
+                if node.func.attr in _READING_METHODS:
+                    return Access("memory.read", called, {"memory": READ, "objects": READ})
+                return Access("memory.call", called, {"memory": READ, "objects": WRITE})
+        if self._is_harmless(_value_of(node.func, frame)):
+            return None
+        return Access("memory.call", called, {"memory": WRITE})
+
+    def _is_harmless(self, function: Any) -> bool:
+        """Return whether a call of this function is no access of its own."""
+        if isinstance(function, FunctionType):
+            # The instructions of our own functions are looked at one by one.
+            return function.__code__.co_filename in self._nodes or hasattr(function, NO_ACCESS)
+        if isinstance(function, type):
+            if hasattr(function, NO_ACCESS) or issubclass(function, BaseException):
+                return True
+            if self._is_own_class(function):
+                return True
+        try:
+            return function in _WITHOUT_EFFECT
+        except TypeError:
+            return False
+
+    def _is_own_class(self, candidate: type) -> bool:
+        for value in vars(candidate).values():
+            if isinstance(value, FunctionType) and value.__code__.co_filename in self._nodes:
+                return True
+        return False
+
+
+NO_ACCESS = "_lab_no_access"
+"""An attribute of functions and classes of the lab that stop by themselves, or need no stop."""
+
+_CODE_TYPES = (
+    BuiltinFunctionType,
+    FunctionType,
+    ModuleType,
+    classmethod,
+    staticmethod,
+    type,
+    type(list.append),
+    type(list.__len__),
+)
+
+
+def _kind_of(instruction: dis.Instruction) -> Kind | None:
+    if instruction.opname.startswith("LOAD_FAST"):
+        return "load"
+    if instruction.opname == "BINARY_OP" and instruction.argrepr.endswith("="):
+        return "update"
+    return _KINDS.get(instruction.opname)
+
+
+def _write(name: str, resource: str) -> Access:
+    return Access("memory.write", name, {"memory": READ, resource: WRITE})
+
+
+def _all_code(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _all_code(constant)
+
+
+def _nodes_by_position(tree: ast.Module) -> dict[Position, list[ast.AST]]:
+    nodes: dict[Position, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr | ast.stmt):
+            position = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+            nodes.setdefault(position, []).append(node)
+    return nodes
+
+
+_NODE_TYPES: Mapping[Kind, tuple[type[ast.AST], ...]] = {
+    "load": (ast.Name,),
+    "load attribute": (ast.Attribute,),
+    "store": (ast.Name, ast.Attribute),
+    "store item": (ast.Subscript,),
+    "update": (ast.AugAssign,),
+    "iterate": (ast.For, ast.expr),
+    "call": (ast.Call, ast.With, ast.AsyncWith),
+}
+"""The syntax for which the compiler generates these instructions."""
+
+
+def _node_for(kind: Kind, candidates: list[ast.AST]) -> ast.AST | None:
+    """Return the node of an instruction. A statement and its expression may share a place."""
+    for node in candidates:
+        if isinstance(node, _NODE_TYPES[kind]):
+            return node
+    return None
+
+
+def _source_of(node: ast.AST | None) -> str:
+    if node is None:
+        return ""
+    return ast.unparse(node)
+
+
+def _value_of(node: ast.AST | None, frame: FrameType) -> Any:
+    """Return the value of an expression if no code has to run for it, or _UNKNOWN."""
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.JoinedStr():
+            return ""
+        case ast.Name(id=name):
+            return _value_of_name(name, frame)
+        case ast.Attribute(value=base, attr=name):
+            return _value_of_attribute(_value_of(base, frame), name)
+        case ast.Subscript(value=base, slice=index):
+            return _value_of_item(_value_of(base, frame), _value_of(index, frame))
+    return _UNKNOWN
+
+
+def _value_of_name(name: str, frame: FrameType) -> Any:
+    for scope in (frame.f_locals, frame.f_globals, vars(builtins)):
+        if name in scope:
+            return scope[name]
+    return _UNKNOWN
+
+
+def _value_of_attribute(base: Any, name: str) -> Any:
+    if base is _UNKNOWN:
+        return _UNKNOWN
+    value = inspect.getattr_static(base, name, _UNKNOWN)
+    if isinstance(value, property) or inspect.isdatadescriptor(value):
+        return _UNKNOWN
+    if isinstance(value, classmethod | staticmethod):
+        return value.__func__
+    return value
+
+
+def _value_of_item(base: Any, index: Any) -> Any:
+    # Only of these exact types it is known that no code of the file runs.
+    if type(base) not in (list, tuple, dict) or not isinstance(index, str | int):
+        return _UNKNOWN
+    try:
+        return base[index]
+    except (LookupError, TypeError):
+        return _UNKNOWN

@@ -1,0 +1,93 @@
+"""The side of a scenario whose workers are threads: run one of its variants in this process.
+
+    python -m sampletool.lab.scenario_threads SOCKET SCENARIO VARIANT LETTERS
+
+The scenario's file is run again here. Otherwise its locks would be those that it got when the fork
+server loaded it, at which a thread does not stop. threads.py explains how the lab steps the threads.
+"""
+
+import base64
+import importlib.util
+import linecache
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from .memory_access import AccessFinder
+from .outcome import FAILED, Outcome
+from .place import place_of
+from .scenario import PACKAGE, Scenario, module_of
+from .standing import of_frame
+from .threads import Threads, replace_locks, serve
+
+
+class ThreadedScenario:
+    """One variant of a scenario whose workers are threads of this process."""
+
+    def __init__(self, name: str, variant: str) -> None:
+        self.finder = AccessFinder()
+        self.threads = Threads(self.finder, self.describe)
+        self._module = self._load(module_of(name).__name__)
+        self._scenario: Scenario = self._module.scenario
+        self._function: Callable[[str], object] = getattr(self._module, variant.replace("-", "_"))
+        self._path = str(self._module.__file__)
+
+    def _load(self, module_name: str) -> Any:
+        """Run the file of the scenario in a new module."""
+        spec = importlib.util.find_spec(module_name)
+        assert spec is not None
+        assert spec.origin is not None
+        module = importlib.util.module_from_spec(spec)
+        replace_locks(self.threads, vars(module))
+        # The lab finds the classes of what `look` returns under this name.
+        sys.modules[module_name] = module
+        source = Path(spec.origin).read_text()
+        code = compile(source, spec.origin, "exec")
+        self.finder.add_file(spec.origin, source, code)
+        exec(code, vars(module))  # noqa: S102 - our own file
+        return module
+
+    def work(self, letter: str) -> Outcome:
+        """Run the function of the variant in this thread."""
+        try:
+            self._function(letter)
+        except Exception as error:
+            return Outcome(FAILED, f"{type(error).__name__}: {error}")
+        return Outcome()
+
+    def run(self, part: str) -> Outcome:
+        """Run prepare() of the scenario in the main thread."""
+        assert part == "prepare"
+        self._module.prepare(Path.cwd())
+        return Outcome()
+
+    def look(self) -> str:
+        """Return what the scenario sees of its variables."""
+        seen = self._module.look(Path.cwd())
+        return base64.b64encode(pickle.dumps(seen)).decode()
+
+    def describe(self, frame: FrameType) -> dict[str, Any]:
+        """Return the line of the file at which a thread stands, and its place."""
+        facts = of_frame(frame, self._path, self._scenario.private)
+        _, _, line = str(facts["at"]).rpartition(":")
+        source = linecache.getline(self._path, int(line)) if line.isdecimal() else ""
+        facts["statement"] = source.strip()
+        facts["source"] = source.strip()
+        facts["place"] = place_of(frame, (str(PACKAGE),))
+        return facts
+
+
+def main() -> None:
+    """Load the scenario, and follow the commands of the lab."""
+    socket_descriptor, name, variant, letters = sys.argv[1:]
+    os.set_inheritable(int(socket_descriptor), False)
+    threaded_scenario = ThreadedScenario(name, variant)
+    serve(int(socket_descriptor), threaded_scenario, threaded_scenario.threads, letters)
+
+
+if __name__ == "__main__":
+    main()

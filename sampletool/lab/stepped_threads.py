@@ -1,0 +1,199 @@
+"""The lab's side of workers that are threads: decide when each thread continues.
+
+The threads are in one process, see threads.py. It runs only while this side waits for its
+reply. Each thread looks like a stepped process, so that a run is played in the same way.
+"""
+
+import base64
+import json
+import pickle
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..kit.stepping.effects import Effects
+from ..kit.stepping.fork_server import ForkServer
+from ..kit.stepping.tracer import Ended, Event, SteppedProcess
+from .outcome import Outcome
+from .scenario import Step
+from .stepped_worker import EveryStepWorker
+
+_PATIENCE_SECONDS = 30
+
+
+class CannotRun(Exception):
+    """The process of the threads has refused to run them. The message says why."""
+
+
+class ThreadedProcess:
+    """The process of the threads of one run."""
+
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        *,
+        fork_server: ForkServer,
+        env: Mapping[str, str],
+        cwd: Path,
+    ) -> None:
+        """Start `python -m module SOCKET ARGUMENTS`."""
+        self._exit_stack = ExitStack()
+        our_socket, their_socket = socket.socketpair()
+        descriptor = str(their_socket.fileno())
+        self._process = fork_server.start(
+            ["-m", module, descriptor, *arguments],
+            env=env,
+            cwd=cwd,
+            pass_fds=[their_socket.fileno()],
+        )
+        their_socket.close()
+        our_socket.settimeout(_PATIENCE_SECONDS)
+        self._socket = self._exit_stack.enter_context(our_socket)
+        self._lines = self._exit_stack.enter_context(our_socket.makefile("rb"))
+        self.shared = ""
+        """What the program says about its shared variables, after the last step."""
+        self.locks_held: set[str] = set()
+        self.threads: dict[str, SteppedThread] = {}
+
+    def __enter__(self) -> "ThreadedProcess":
+        """Wait until each thread stands before its first step. Raise CannotRun if that fails."""
+        try:
+            reports = self._receive()
+            if "problem" in reports:
+                raise CannotRun(reports["problem"])
+            for letter, report in reports.items():
+                self.threads[letter] = SteppedThread(self, letter, self._note(report))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        # Threads that wait for a lock would keep the process.
+        self._process.kill()
+        self._exit_stack.close()
+        self._process.__exit__()
+
+    def let_go_on(self, letter: str) -> "Report":
+        """Let a thread take one step."""
+        return self._note(self._ask(f"go {letter}"))
+
+    def run(self, part: str) -> Outcome:
+        """Run prepare(), always() or invariant() of the file."""
+        report = self._ask(f"run {part}")
+        return Outcome(**report["outcome"])
+
+    def _note(self, message: Mapping[str, Any]) -> "Report":
+        self.shared = message["shared"]
+        self.locks_held = set(message["locks_held"])
+        outcome = message.get("outcome")
+        return Report(
+            stop=message["stop"],
+            effects=message["effects"],
+            outcome=None if outcome is None else Outcome(**outcome),
+        )
+
+    def _ask(self, command: str) -> dict[str, Any]:
+        self._socket.sendall(f"{command}\n".encode())
+        return self._receive()
+
+    def _receive(self) -> dict[str, Any]:
+        line = self._lines.readline()
+        if not line:
+            # It exits early if the file does something that cannot be stepped.
+            stdout, stderr = self._process.communicate(timeout=_PATIENCE_SECONDS)
+            raise CannotRun(_reason_in(stdout, stderr))
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a thread has done in a step, and where it stands now."""
+
+    stop: dict[str, Any] | None
+    """None if it is over."""
+    effects: Effects
+    outcome: Outcome | None
+    """How it ended. None as long as it runs."""
+
+
+def read_look(shared: str) -> Any:
+    """Return what `look` of a scenario has returned, see scenario_threads.py."""
+    return pickle.loads(base64.b64decode(shared))  # noqa: S301 - our own process wrote it
+
+
+def _reason_in(stdout: bytes, stderr: bytes) -> str:
+    if stdout:
+        return str(json.loads(stdout))
+    last_line = stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
+    return f"its process has exited, {last_line or 'without a message'}"
+
+
+class SteppedThread(SteppedProcess):
+    """A thread that is stepped. It stands before the event `at`, which is None when it is over."""
+
+    def __init__(self, process: ThreadedProcess, letter: str, report: Report) -> None:
+        self._threads = process
+        self._letter = letter
+        self._effects: Effects = {}
+        self._outcome: Outcome | None = None
+        self.past: list[Event] = []
+        self.at: Event | None = None
+        self._note(report)
+
+    def step(self) -> Event | None:
+        """Let the thread do what it is about to do. Return the event before which it stops next."""
+        assert self.at is not None, "the thread is over"
+        self.past.append(self.at)
+        self._note(self._threads.let_go_on(self._letter))
+        return self.at
+
+    def has_free_lock(self) -> bool:
+        """Return whether the lock that the thread is about to take is free."""
+        assert self.at is not None
+        return self.at.facts["lock"] not in self._threads.locks_held
+
+    def finish(self) -> Ended:
+        """Return how the thread has ended."""
+        assert self._outcome is not None, "the thread is not over"
+        reason = json.dumps(self._outcome.reason) if self._outcome.reason else ""
+        return Ended(self._outcome.exit_code, reason.encode(), self._outcome.reason.encode())
+
+    def _note(self, report: Report) -> None:
+        self._effects = report.effects
+        self._outcome = report.outcome
+        self.at = None
+        if report.stop is not None:
+            facts = dict(report.stop)
+            self.at = Event(facts.pop("event"), (facts["name"],), facts)
+
+
+class ThreadWorker(EveryStepWorker):
+    """A worker that is a thread. Each access to shared memory is a step, and each use of a lock."""
+
+    def can_go_on(self) -> bool:
+        """Return whether its next step makes sense now: it does not wait for a lock or a value."""
+        event = self.stepped.at
+        if event is None or self.waits_for is not None:
+            return False
+        if event.name in ("lock.acquire", "blocked"):
+            return self.stepped.has_free_lock()
+        return True
+
+    def _step_at(self, event: Event) -> Step | None:
+        verb = event.facts["verb"]
+        name = f"{verb} {event.facts['name']}"
+        source = event.facts["source"]
+        if verb == "call":
+            name = source
+        elif "lock" not in event.facts:
+            name = f"{name}: {source}"
+        return Step(name, event.name)
+
+    def _note_locks(self) -> None:
+        """Do nothing: a thread that ends does not release its locks."""
