@@ -21,7 +21,7 @@ def can_never_fail(file: Path) -> bool:
         return False
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     imported = _imported_functions(tree)
-    judges: tuple[str, ...] = ("invariant", "always")
+    judges: tuple[str, ...] = ("invariant", "always", "after_power_cut")
     pending = [name for name in judges if name in functions]
     if "invariant" not in pending:
         return False

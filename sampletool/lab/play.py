@@ -19,7 +19,7 @@ from typing import Any, Literal
 from ..kit.contract.errors import InvalidValues
 from ..kit.contract.expected import EXPECTED, to_tool_error
 from ..kit.stepping.fork_server import ForkServer
-from ..kit.stepping.power_cut import states_after
+from ..kit.stepping.power_cut import NOT_MODELLED, Files, states_after
 from ..kit.stepping.tracer import SteppedProcess
 from .errors import UnexpectedOutcome
 from .recording import (
@@ -400,14 +400,21 @@ class Play:
         """Yield what `look` sees in each state that the disk may have after a power cut now."""
         if POWER_CUT not in (self.way.strikes or ""):
             return
-        past = self.first.stepped.past
-        states = states_after(self.before, past, str(self.directory))
-        different_states = {frozenset(files.items()) for files in states}
+        different_states = {frozenset(files.items()) for files in self._disks()}
         for files in sorted(different_states, key=sorted):
             with TemporaryDirectory(dir=self.directory.parent) as disk:
                 for name, content in files:
                     Path(disk, name).write_bytes(content)
                 yield self._look(Path(disk))
+
+    def _disks(self) -> Iterator[Files]:
+        """Yield each state that the disk may have after a power cut now."""
+        for event in self.first.stepped.past:
+            if event.name in NOT_MODELLED:
+                problem = f"what {event.name} leaves after a power cut is not known"
+                surprise = f"{self.scenario.name}, {self.variant}: {problem}"
+                raise UnexpectedOutcome(surprises=[surprise])
+        yield from states_after(self.before, self.first.stepped.past, str(self.directory))
 
     def _judge(self, now: Any, *, is_over: bool, prefix: str = "") -> bool:
         """Return whether something is broken that was not before."""
@@ -418,6 +425,7 @@ class Play:
             now=now,
             is_over=is_over,
             directory=self.directory,
+            disks=self._disks,
         )
         for reason in self.scenario.invariant(history):
             self.found[prefix + reason] = None

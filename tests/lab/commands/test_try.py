@@ -11,6 +11,7 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.commands.lab import try_
+from sampletool.lab.starter_files import exercise_names, starter_text
 from sampletool.lab.tried import trying
 
 LOST = """
@@ -83,6 +84,20 @@ def test_the_verdict_states_what_was_explored_and_what_was_not(tool: Tool) -> No
     assert " schedules of 2 workers, 1 round each, no kills: 0 broken." in text
     assert "Not explored: more workers (--workers); more rounds (--rounds); kills (--kill);" in text
     assert "threads and shared memory." in text
+    assert text.endswith("Within this bound, no schedule breaks your rule.")
+
+
+def test_after_an_exercise_is_solved_the_next_one_is_named(tool: Tool) -> None:
+    exercises = exercise_names()
+    for name in (exercises[0], exercises[-1]):
+        (title, *_) = starter_text(name).splitlines()
+        (tool.cwd / f"my-{name}.py").write_text(f'{title}\n"""\n{HOLDS}')
+
+    first = tool("lab", "try", f"my-{exercises[0]}.py")
+    last = tool("lab", "try", f"my-{exercises[-1]}.py", "--format", "text")
+
+    assert first.data["next_exercise"] == exercises[1]
+    assert " ".join(last.text.split()).endswith("You have solved the last exercise.")
 
 
 def test_more_schedules_than_are_run_are_no_success(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
