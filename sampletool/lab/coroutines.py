@@ -2,8 +2,8 @@
 
     python -m sampletool.lab.coroutines SCENARIO VARIANT SCHEDULE LETTERS
 
-This follows the schedule in the current directory, and prints the played run, pickled. A coroutine is
-driven by hand instead of by the queue of the event loop.
+This follows the schedule in the current directory, and prints the played run, pickled. A coroutine
+is driven by hand instead of by the queue of the event loop.
 """
 
 import asyncio

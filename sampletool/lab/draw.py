@@ -1,7 +1,7 @@
 """A recorded run as a picture in text: a lane for each worker, and a column for what they share.
 
-A bar marks the worker that holds the lock, shading marks one that waits, and an arrow marks the step
-that broke the invariant.
+A bar marks the worker that holds the lock, shading marks one that waits, and an arrow marks the
+step that broke the invariant.
 """
 
 from collections.abc import Iterator, Sequence
@@ -141,18 +141,25 @@ def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
 
 
 def _legend_entries(recordings: Sequence[Recording]) -> Iterator[str]:
-    events = [event for recording in recordings for event in recording.events]
+    has_holders = has_waiting = has_several = has_notes = False
+    for recording in recordings:
+        has_several |= len(recording.workers) > 1
+        for event in recording.events:
+            has_holders |= bool(event.holds)
+            has_waiting |= bool(event.waiting)
+            has_notes |= bool(event.note)
     yield "A1 is A's first step"
-    if any(event.holds for event in events):
+    if has_holders:
         yield "┌ │ └ holds the lock"
-    if any(event.waiting for event in events):
+    if has_waiting:
         yield f"{_WAITS} has to wait"
-    if any(len(recording.workers) > 1 for recording in recordings):
+    if has_several:
         yield f"{_IDLE} stands still"
+    schedules = " ".join(recording.schedule for recording in recordings)
     for sign, meaning in STRIKES.items():
-        if any(sign in recording.schedule for recording in recordings):
+        if sign in schedules:
             yield f"A{sign} is {meaning}"
-    if any(event.note for event in events):
+    if has_notes:
         yield f"{_ARROW} marks what is wrong"
 
 

@@ -1,4 +1,4 @@
-"""Count how often a variant breaks by luck: its workers start at the same moment, and nothing else."""
+"""Count how often a variant breaks by luck, when its workers just start at the same moment."""
 
 from collections.abc import Callable
 from subprocess import TimeoutExpired

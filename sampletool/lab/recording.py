@@ -1,6 +1,6 @@
 """A recorded run: what each worker did, in which order, what they shared, and how it ended.
 
-It contains no times and no process numbers. So a schedule that is replayed gives the same recording.
+It contains no times and no process numbers, so a replayed schedule gives the same recording.
 """
 
 import re
@@ -104,17 +104,15 @@ def parse_schedule(text: str) -> list[str]:
     tokens = text.split()
     for token in tokens:
         if not _TOKEN.fullmatch(token):
-            problem = (
-                f"{token!r} in the schedule is neither a step such as A1 nor a strike such as A!"
-            )
-            raise bad_schedule(text, problem)
+            kinds = "neither a step such as A1 nor a strike such as A!"
+            raise bad_schedule(text, f"{token!r} in the schedule is {kinds}")
     return tokens
 
 
 def parts_of(token: str) -> tuple[str, str, str]:
-    """Return the step, the strike and the number of events of a token, such as A2, ! and 3 of `A2!3`.
+    """Return the three parts of a token: the step, the strike and the number of events.
 
-    A part that the token does not have is empty.
+    For `A2!3`, these are A2, ! and 3. A part that the token does not have is empty.
     """
     step, strike, events = _TOKEN.findall(token)[0]
     return step, strike, events

@@ -1,30 +1,30 @@
 """The parts of a scenario: what its file provides, and how the file is found.
 
-A file in scenarios/ is one race. Its docstring tells the story, and its variable `scenario` has the
-rest. These functions are found by name:
+A file in scenarios/ is one race. Its docstring tells the story, and its variable `scenario` has
+the rest. These functions are found by name:
 
 * `prepare(directory)` fills the scratch directory before a run.
-* `look(directory)` returns the content of what the workers share. It is called after every step. Its
-  text is what the picture shows. If the invariant needs more than text, `look` returns a NamedTuple
-  with a `__str__`.
+* `look(directory)` returns the content of what the workers share. It is called after every step.
+  Its text is what the picture shows. If the invariant needs more than text, `look` returns a
+  NamedTuple with a `__str__`.
 * `invariant(history)` is a generator that yields a sentence for each thing that is broken. Its
-  docstring is the promise in words. It judges the whole history: each write by the state before it,
-  and each response by the state at that moment. It is called after every step, and at the end, when
-  `history.is_over`. It reads no file, because `look` has seen what it has to know. After a power cut,
-  it is called for each state that the disk may have.
-* There is a function for each of the `ways`, with `_` for `-`. `naive` is the way that people write,
-  and `wrong-…` are the tempting cures. `fixed`, and perhaps `fixed-…`, are production code: a command
-  of the tool, or a function that only calls one function of it. If the tool has none, `no_verb` says
-  so in the first line of the page.
+  docstring is the promise in words. It judges the whole history: each write by the state before
+  it, and each response by the state at that moment. It is called after every step, and at the
+  end, when `history.is_over`. It reads no file, because `look` has seen what it has to know.
+  After a power cut, it is called for each state that the disk may have.
+* There is a function for each of the `ways`, with `_` for `-`. `naive` is the way that people
+  write, and `wrong-…` are the tempting cures. `fixed`, and perhaps `fixed-…`, are production
+  code: a command of the tool, or a function that only calls one function of it. If the tool has
+  none, `no_verb` says so in the first line of the page.
 
 Some fields of `scenario`:
 
 * `steps` names what the workers do, in all variants. A variant may have its own.
-* `threads` says that the workers are threads. Each variant is a function of the file, and they share
-  its module-level variables. `prepare` and `look` run in the process of the threads. `invariant` does
-  not: it judges what `look` has returned. The events that can be named as a step are `memory.read`,
-  `memory.write`, `memory.call`, `lock.acquire` and `lock.release`. The `file` of such a step is the
-  variable or the lock.
+* `threads` says that the workers are threads. Each variant is a function of the file, and they
+  share its module-level variables. `prepare` and `look` run in the process of the threads.
+  `invariant` does not: it judges what `look` has returned. The events that can be named as a step
+  are `memory.read`, `memory.write`, `memory.call`, `lock.acquire` and `lock.release`. The `file`
+  of such a step is the variable or the lock.
 * `mechanisms` are what the fixed variant rests on. Each is a small change of production code that
   removes one of them, keeps serial runs right, and makes `lab check` find `breaks`.
 
@@ -74,7 +74,10 @@ class Step:
     name: str
     event: str
     file: str = "*"
-    """A pattern for the name of the file: of two files, the new name. For a coroutine, its letter."""
+    """A pattern for the name of the file, or for the letter of a coroutine.
+
+    If a file is renamed, it is the new name.
+    """
     kind: Literal["any", "read", "write", "create", "lock", "unlock"] = "any"
     """The kind of opening or locking that is meant."""
     statement: str = ""
@@ -84,7 +87,7 @@ class Step:
     waits: bool = False
     """Whether coming to this step again means that the worker waits."""
     holds: bool = False
-    """Whether the worker holds the lock from here on, until it ends or comes to a step that frees."""
+    """Whether the worker holds the lock from here on, until it ends or a step `frees` the lock."""
     frees: bool = False
 
     def is_meant(self, seen: Event, last: str) -> bool:
@@ -144,7 +147,7 @@ class History:
     moments: Sequence[Moment]
     """The moments in their order. With `--by-luck`, only the end of each worker."""
     now: Any
-    """What `look` returns now. After a power cut, it is one of the states that the disk may have."""
+    """What `look` returns now. After a power cut, it is one of the possible states of the disk."""
     is_over: bool = True
     directory: Path = Path()
     """The scratch directory, which the invariant of a learner's file looks at."""
@@ -198,8 +201,8 @@ class Way:
     program: Callable[..., Any] | tuple[str, ...] = ()
     """A function, or the arguments of the tool.
 
-    A function gets the worker's letter, and runs in the scratch directory. A coroutine function also
-    gets the scenario's `world`. In the arguments, {worker} stands for the letter.
+    A function gets the worker's letter, and runs in the scratch directory. A coroutine function
+    also gets the scenario's `world`. In the arguments, {worker} stands for the letter.
     """
     steps: tuple[Step, ...] = ()
     """Replaces the scenario's field with this name."""
@@ -298,7 +301,7 @@ def names() -> list[str]:
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module of each scenario: each file in scenarios/ or in a folder of another part."""
+    """Return the module of each scenario: a file in scenarios/ or in a folder of another part."""
     package = import_module(SCENARIOS)
     modules = {}
     for module in walk_packages(package.__path__, f"{package.__name__}."):

@@ -1,4 +1,4 @@
-"""Find out where a stopped worker stands: the line of its source, and its own copies of shared data.
+"""Find out where a stopped worker stands: its line in the source, and its copies of shared data.
 
 The source is the scenario's file if the variant is a function. For a command of the tool, it is the
 production code that the scenario names.
@@ -66,7 +66,7 @@ def _frames_in(source: str, frames: Iterable[FrameType]) -> list[FrameType]:
 
 
 def _describe(frames: Sequence[FrameType], private: Sequence[str]) -> dict[str, Any]:
-    """Return the position and the private values in these frames, the innermost of which is first."""
+    """Return the position and the private values in these frames. The innermost one is first."""
     if not frames:
         return {"at": None, "private": None}
     innermost = frames[0]

@@ -1,8 +1,8 @@
 """Find the starter files of the exercises.
 
 A starter file has the bug of a race as a learner would write it, and the functions prepare() and
-invariant(). The learner changes it until `tool lab try` finds no broken schedule. It has the name of
-its scenario, and is in exercises/ where the scenario is in scenarios/.
+invariant(). The learner changes it until `tool lab try` finds no broken schedule. It has the name
+of its scenario, and is in exercises/ where the scenario is in scenarios/.
 """
 
 import ast

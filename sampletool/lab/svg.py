@@ -1,9 +1,9 @@
 """A recorded run as an SVG picture: the picture in text, drawn, with time from top to bottom.
 
-The picture needs nothing else: no font, no script, no image. Each text is drawn as wide as its number of
-characters, so no label leaves its place, whatever the font is. Colours follow the reader's light or
-dark mode. Colour is never the only sign: a bar marks who holds the lock, hatching marks who waits,
-and the broken step is marked in words.
+The picture needs nothing else: no font, no script, no image. Each text is drawn as wide as its
+number of characters, so no label leaves its place, whatever the font is. Colours follow the
+reader's light or dark mode. Colour is never the only sign: a bar marks who holds the lock, hatching
+marks who waits, and the broken step is marked in words.
 """
 
 import re
@@ -32,7 +32,8 @@ svg{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color-scheme:
 """.strip()
 _HATCH = (
     '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(45)"><path class="line" d="M0 0V6" stroke-width="2"/></pattern></defs>'
+    'patternTransform="rotate(45)">'
+    '<path class="line" d="M0 0V6" stroke-width="2"/></pattern></defs>'
 )
 
 
@@ -81,7 +82,8 @@ def _draw(line: str, top: int) -> Iterator[str]:
             text_width = len(text) * _CHARACTER_WIDTH
             yield (
                 f'<text class="{text_class}" x="{left:g}" y="{top + _BASELINE}" '
-                f'textLength="{text_width:g}" lengthAdjust="spacingAndGlyphs">{escape(text)}</text>\n'
+                f'textLength="{text_width:g}" lengthAdjust="spacingAndGlyphs">'
+                f"{escape(text)}</text>\n"
             )
 
 

@@ -208,13 +208,7 @@ class TriedFile:
         """Yield what is broken: first what the workers' exit codes say, then what the file says."""
         self._raise_if_refused(history)
         if not history.is_over:
-            if self._has_always:
-                outcome = run_part("always", history.directory, ())
-                broken = self._broken_part("always", outcome, is_serial=True)
-                if broken:
-                    yield broken
-            if self.bound.power_cut and history.moments[-1].worker == LETTERS[0]:
-                yield from self._judge_disks(history)
+            yield from self._judge_moment(history, run_part)
             return
         failures = list(self._failures(history))
         if failures:
@@ -227,6 +221,16 @@ class TriedFile:
         broken = self._broken_part("invariant", outcome, is_serial=_is_serial(history))
         if broken:
             yield broken
+
+    def _judge_moment(self, history: History, run_part: RunPart) -> Iterator[str]:
+        """Yield what is broken after a step."""
+        if self._has_always:
+            outcome = run_part("always", history.directory, ())
+            broken = self._broken_part("always", outcome, is_serial=True)
+            if broken:
+                yield broken
+        if self.bound.power_cut and history.moments[-1].worker == LETTERS[0]:
+            yield from self._judge_disks(history)
 
     def _judge_disks(self, history: History) -> Iterator[str]:
         """Yield what is broken if the power fails now. Only what A has done may be lost."""
@@ -318,7 +322,7 @@ def trying(
     bound: Bound | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[TriedFile]:
-    """Yield the file, ready to be run. Raise CannotTry if the block shows that this is not possible.
+    """Yield the file, ready to be run. Raise CannotTry if the block shows that it cannot be run.
 
     `check` raises an error when the whole command has to end.
     """

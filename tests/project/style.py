@@ -23,20 +23,13 @@ MAX_COMPLEXITY = 10
 
 NOT_REWRITTEN = frozenset(
     {
-        "sampletool/lab",
-        "sampletool/lab/commands/lab",
         "sampletool/lab/explorer",
         "sampletool/lab/scenarios",
         "sampletool/lab/scenarios/sample",
         "sampletool/lab/scenarios/state",
         "tests/kit/mutants",
-        "tests/kit/stepping",
-        "tests/lab",
-        "tests/lab/commands",
         "tests/lab/explorer",
-        "tests/lab/mutants",
         "tests/lab/project",
-        "tests/lab/state",
         "tests/project",
         "tests/state",
         "tests/state/bench",

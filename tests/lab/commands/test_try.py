@@ -51,20 +51,27 @@ def test_the_shortest_schedule_that_breaks_it_is_drawn_and_can_be_replayed(tool:
     before = sorted(os.walk(os.environ["TMPDIR"]))
 
     ran = tool("lab", "try", "mine.py")
-    again = tool("lab", "try", "mine.py", "--schedule", ran.error["context"]["schedule"], "--format", "text")
+    again = tool(
+        "lab", "try", "mine.py", "--schedule", ran.error["context"]["schedule"], "--format", "text"
+    )
 
     assert (ran.status, ran.code) == (3, "RACE_FOUND")
     tried = ran.response["data"]
     assert (tried["is_complete"], tried["run"]["reason"]) == (True, "a line is lost.")
     assert (tried["workers"], tried["rounds"], tried["kill"]) == (2, 1, False)
-    assert [event["step"] for event in tried["run"]["events"] if event["worker"] == "A"] == ["open log", "write log"]
+    assert [event["step"] for event in tried["run"]["events"] if event["worker"] == "A"] == [
+        "open log",
+        "write log",
+    ]
     assert again.status == 3
     assert re.search(r"  4  +write log +log: -[AB]   <== broken", again.text)
     assert [path.name for path in tool.cwd.iterdir()] == ["mine.py"]
     assert sorted(os.walk(os.environ["TMPDIR"])) == before
 
 
-def test_a_schedule_on_which_nothing_else_is_wrong_is_drawn_before_a_shorter_one(tool: Tool) -> None:
+def test_a_schedule_on_which_nothing_else_is_wrong_is_drawn_before_a_shorter_one(
+    tool: Tool,
+) -> None:
     (tool.cwd / "mine.py").write_text(COUNTER)
 
     ran = tool("lab", "try", "mine.py")
@@ -100,7 +107,9 @@ def test_after_an_exercise_is_solved_the_next_one_is_named(tool: Tool) -> None:
     assert " ".join(last.text.split()).endswith("You have solved the last exercise.")
 
 
-def test_more_schedules_than_are_run_are_no_success(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_schedules_than_are_run_are_no_success(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(try_, "MOST_SCHEDULES", 2)
     file = Path(tool.cwd / "mine.py")
     file.write_text(HOLDS)
@@ -118,6 +127,9 @@ def test_a_mistake_is_named(tool: Tool) -> None:
     (tool.cwd / "mine.py").write_text("worker = 1\n")
 
     nowhere = tool("lab", "try", "nowhere.py")
-    assert (nowhere.code, nowhere.error["context"]["path"]) == ("FILE_NOT_FOUND", str(tool.cwd / "nowhere.py"))
+    assert (nowhere.code, nowhere.error["context"]["path"]) == (
+        "FILE_NOT_FOUND",
+        str(tool.cwd / "nowhere.py"),
+    )
     assert tool("lab", "try", ".").code == "UNSAFE_PATH"
     assert tool("lab", "try", "mine.py").code == "CANNOT_TRY"

@@ -251,10 +251,11 @@ def command(
     """Step your own function through its schedules, within a bound.
 
     worker("A") and worker("B") run in processes of their own, in an empty directory that prepare()
-    has filled. Each call that has to do with files is a step. Then invariant() looks at the
-    directory: it asserts, or returns None or a sentence that says what is broken. If there is an
-    always(), it is judged after every step. The file is run as it is: try only what you would run
-    yourself.
+    has filled. Each call that has to do with files is a step. If the file says
+    WORKERS = "threads", they run in two threads of one process, and each read or write of a shared
+    variable is a step. Then invariant() looks at the result: it asserts, or returns None or a
+    sentence that says what is broken. If there is an always(), it is judged after every step. The
+    file is run as it is: try only what you would run yourself.
     """
     read_regular(file.absolute(), _LARGEST_BYTES)
     if can_never_fail(file):
