@@ -16,15 +16,16 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "several-files",
         "planted-link",
     ),
-    "locks": ("stale-lock", "lock-order", "lock-conflict", "leaked-lock"),
+    "locks": ("stale-lock", "unlinked-lock", "lock-order", "lock-conflict", "leaked-lock"),
     "processes": (
         "orphan-child",
         "reused-pid",
+        "threads-counter",
         "in-process-queue",
         "coordinator",
         "fork-with-threads",
     ),
-    "stores": ("lost-increments", "double-claim", "stale-write", "sqlite-upgrade"),
+    "stores": ("lost-increments", "double-claim", "stale-write", "write-skew", "sqlite-upgrade"),
     "distributed": ("retry-twice", "zombie-worker"),
 }
 

@@ -140,6 +140,9 @@ class Worker:
         The gate in front of the kit's locks is not one that makes a worker alone.
         """
         event = self.stepped.at
+        if event is not None and event.name == "open":
+            # It opens the lock file again, so it does not repeat a request that has failed.
+            self.tried.discard(event.path)
         if event is not None and _is_release(event):
             self.tried.discard(event.path)
             self.holds = self.holds and event.path.endswith(".gate")

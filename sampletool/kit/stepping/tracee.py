@@ -99,6 +99,9 @@ Each has the number of the paths or descriptors that its arguments begin with.
 """
 
 _UNWATCHED_READLINK = os.readlink
+
+_DELETED = " (deleted)"
+"""What Linux appends to the path of an open file whose name was deleted."""
 _UNWATCHED_SEEK = os.lseek
 _UNWATCHED_FSTAT = os.fstat
 """The functions themselves: to find out which file an event is about must not be an event."""
@@ -306,7 +309,10 @@ def _path_of(argument: Any) -> str:
         return ""
     if isinstance(argument, int):
         try:
-            return _UNWATCHED_READLINK(f"/proc/self/fd/{argument}")
+            path = _UNWATCHED_READLINK(f"/proc/self/fd/{argument}")
+            # Linux marks the path of a deleted file. Without this, a worker that closes such a file
+            # would never seem to release the lock that it took under the plain path.
+            return path.removesuffix(_DELETED)
         except OSError:
             return f"descriptor {argument}"
     if hasattr(argument, "fileno"):

@@ -1,0 +1,32 @@
+"""The solution of the exercise unlinked-lock."""
+
+import fcntl
+import os
+from pathlib import Path
+
+JOBS = 2
+
+
+def prepare() -> None:
+    """Create a counter that needs a lock."""
+    Path("count").write_text("0")
+
+
+def worker(name: str) -> None:
+    """Do each job under the lock of a file that stays."""
+    for _ in range(JOBS):
+        descriptor = os.open("lock", os.O_CREAT | os.O_RDWR)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        work()
+        os.close(descriptor)
+
+
+def work() -> None:
+    """Add one to the counter. If two workers do this at the same time, one job is not counted."""
+    count = int(Path("count").read_text())
+    Path("count").write_text(str(count + 1))
+
+
+def invariant() -> None:
+    """Check that all jobs of both workers were counted."""
+    assert Path("count").read_text() == str(2 * JOBS), "a job was not counted."

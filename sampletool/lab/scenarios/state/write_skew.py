@@ -1,0 +1,158 @@
+"""A team must keep at least one admin. An admin who wants to leave counts the admins, and leaves if there is another.
+
+The last two leave at the same moment. Each counts two, and each deletes only its own row. So no row is written twice,
+no version has changed, and no lock on a row is in the way. Both succeed, and the team has no admin any more.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ....kit.contract.errors import KeyNotFound
+from ....state.store import Store
+from ....state.update import update
+from ...ours import PATIENT_WAIT_SECONDS, lock_named
+from ...scenario import History, Removal, Scenario, Step, Way
+from ._stores import key, open_here, steps, store_in, writes
+
+MOST_ADMINS = 10
+
+
+def naive(worker: str) -> None:
+    store = open_here()
+    if len(admin_rows(store)) > 1:
+        store.state_unset(row_of(worker))
+
+
+def wrong_own_version(worker: str) -> None:
+    store = open_here()
+    rows = admin_rows(store)
+    if len(rows) > 1:
+        store.state_unset(row_of(worker), if_version=rows[worker])
+
+
+def wrong_own_lock(worker: str) -> None:
+    with lock_named(f"admin-{worker}").exclusively(PATIENT_WAIT_SECONDS):
+        naive(worker)
+
+
+def fixed(worker: str) -> None:
+    def without_worker(admins: list[str]) -> list[str]:
+        if len(admins) == 1:
+            return admins
+        return [admin for admin in admins if admin != worker]
+
+    update(open_here(), key("admins"), without_worker)
+
+
+def admin_rows(store: Store, directory: Path | None = None) -> dict[str, int]:
+    """Return the admins that have a row of their own, and the version of each row."""
+    prefix = key("admin.", directory)
+    rows = store.state_list(prefix, "", MOST_ADMINS)
+    return {row.key.removeprefix(prefix): row.version for row in rows}
+
+
+def row_of(admin: str, directory: Path | None = None) -> str:
+    return key(f"admin.{admin}", directory)
+
+
+def prepare(directory: Path) -> None:
+    """Store one row for each admin."""
+    with store_in(directory) as store:
+        for admin in "AB":
+            store.state_set(row_of(admin, directory), "admin")
+
+
+def prepare_one_value(directory: Path) -> None:
+    """Store all admins in one value."""
+    with store_in(directory) as store:
+        store.state_set(key("admins", directory), ["A", "B"])
+
+
+def look(directory: Path) -> str:
+    """Return the admins, in whichever form this variant stores them."""
+    with store_in(directory) as store:
+        admins = list(admin_rows(store, directory))
+        if not admins:
+            try:
+                admins = store.state_get(key("admins", directory)).value
+            except KeyNotFound:
+                return "no admin"
+    return f"admins: {' '.join(admins)}"
+
+
+def invariant(history: History) -> Iterator[str]:
+    """The team always has an admin. One of the two who want to leave can leave, and does not come back."""
+    if history.now == "no admin":
+        yield "the team has no admin any more."
+    for moment in history.moments:
+        for letter in history.letters:
+            if letter not in moment.before.split() and letter in moment.after.split():
+                yield f"{letter} left, but is an admin again."
+    for letter in history.failed:
+        yield f"{letter} failed instead of staying."
+    if history.is_over and history.now == "admins: A B":
+        yield "neither of the two could leave."
+
+
+COUNT = steps("count", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_list")
+
+scenario = Scenario(
+    title="Write skew: two transactions that are right on their own",
+    subtitle="The last two admins leave at the same moment.",
+    rule="If a rule is about several rows, make all writers meet in one place: one value, one lock, or SERIALIZABLE.",
+    happened=(
+        "An application counted the other administrators while it held a lock on the row of the one to remove. Two "
+        "removals locked different rows, so a tenant could end up without an administrator.",
+        "https://github.com/fazer-ai/agents/pull/556",
+    ),
+    question="There are two admins, A and B. Both count, then both leave. How many admins remain?",
+    shared="the team",
+    ways={
+        "naive": Way(
+            says="counts the admins, then deletes its own row",
+            because="Both counted two, and each deleted another row.",
+        ),
+        "wrong-own-version": Way(
+            says="deletes its own row only if the version of that row has not changed",
+            because="Nobody else has changed A's row or B's row. What has changed is the number of rows.",
+        ),
+        "wrong-own-lock": Way(
+            says="holds a lock for its own row while it counts and deletes",
+            steps=(
+                Step("lock own row", "fcntl.flock", "admin-?", kind="lock", holds=False),
+                *COUNT,
+                *writes("leave", verb="state_unset", after=("count",)),
+            ),
+            shows="A1 B1 A2 B2 A3 B3",
+            because="A and B hold different locks, so neither of them waits.",
+        ),
+        "fixed": Way(
+            says="keeps the admins in one value, and changes it with `tool state set --if-version`",
+            steps=(
+                *steps("read", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
+                *writes("write", verb="state_set"),
+            ),
+            prepare=prepare_one_value,
+            shows="A1 B1 A2 B2 B3 B4",
+            because="Both write the same value, so B's write was rejected. B read again, and stayed.",
+        ),
+    },
+    steps=(*COUNT, *writes("leave", verb="state_unset")),
+    mechanisms=(
+        Removal(
+            "state/sql_verbs.py:_lock_value",
+            says="do not compare the version",
+            pattern="if_version is not None and if_version != current_version",
+            instead="if_version is None and current_version < 0",
+            breaks="left, but is an admin again",
+        ),
+        Removal(
+            "state/update.py:update",
+            says="do not try again",
+            pattern="attempt == attempts - 1",
+            instead="attempt < attempts",
+            breaks="failed instead of staying",
+        ),
+    ),
+    symbol="sampletool.state.update:update",
+)

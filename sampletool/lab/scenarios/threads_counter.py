@@ -1,0 +1,196 @@
+"""Two threads of one process add one to the same variable, with `counter += 1`. It is one line, but not one step.
+
+Python reads the variable, adds one, and writes it back. If the other thread does the same in between, one increment is
+lost. A lock that both threads take prevents this. The same happens with data that is created when it is first needed:
+two threads find nothing, and both create it. And a thread that puts an empty object there, to fill it afterwards, lets
+the other thread use it too early.
+"""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..scenario import History, Removal, Scenario, Step, Way
+
+lock = threading.Lock()
+counter = 0
+config: dict[str, str] | None = None
+loads = 0
+"""How often the config was loaded."""
+
+
+def naive(worker: str) -> None:
+    global counter
+    counter += 1
+
+
+def wrong_own_lock(worker: str) -> None:
+    global counter
+    own_lock = threading.Lock()
+    with own_lock:
+        counter += 1
+
+
+def fixed(worker: str) -> None:
+    global counter
+    with lock:
+        counter += 1
+
+
+def wrong_checked_once(worker: str) -> None:
+    global config
+    if config is None:
+        with lock:
+            config = load()
+    use(config)
+
+
+def wrong_published_early(worker: str) -> None:
+    global config
+    if config is None:
+        with lock:
+            if config is None:
+                config = {}
+                config.update(load())
+    use(config)
+
+
+def fixed_double_checked(worker: str) -> None:
+    global config
+    if config is None:
+        with lock:
+            if config is None:
+                config = load()
+    use(config)
+
+
+def load() -> dict[str, str]:
+    global loads
+    loads += 1
+    return {"colour": "blue"}
+
+
+def use(settings: dict[str, str]) -> str:
+    return settings["colour"]
+
+
+def prepare(directory: Path) -> None:
+    """Do nothing: what the threads share is in memory."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The shared variables."""
+
+    counter: int
+    content: str
+    """What the config contains: none, empty or complete."""
+    loads: int
+
+    def __str__(self) -> str:
+        if self.loads == 0 and self.content == "none":
+            return f"counter {self.counter}, no config"
+        return f"config: {self.content}, loads: {self.loads}"
+
+
+def look(directory: Path) -> Memory:
+    if config is None:
+        content = "none"
+    elif config:
+        content = "complete"
+    else:
+        content = "empty"
+    return Memory(counter, content, loads)
+
+
+def invariant(history: History) -> Iterator[str]:
+    """Each thread that has finished is counted. The config is loaded once, and not used before it is complete."""
+    memory = history.now
+    has_config = memory.loads > 0
+    if not has_config and memory.counter < len(history.served):
+        yield f"{len(history.served)} threads have counted, but the counter is {memory.counter}."
+    if memory.loads > 1:
+        yield f"the config was loaded {memory.loads} times."
+    for letter in history.failed:
+        yield f"{letter} used the config before it was complete."
+
+
+LOCK = Step("lock", "lock.acquire", "lock", holds=True)
+RELEASE = Step("unlock", "lock.release", "lock", frees=True)
+COUNTER_STEPS = (LOCK, RELEASE, Step("read", "memory.read", "counter"), Step("write", "memory.write", "counter"))
+# The release is no step here. With it, there would be three times as many schedules.
+CONFIG_STEPS = (
+    Step("lock", "lock.acquire", "lock"),
+    Step("read", "memory.read", "config"),
+    Step("write", "memory.write", "config"),
+)
+
+scenario = Scenario(
+    title="Thread safety: two threads increment one counter",
+    subtitle="`counter += 1` is one line of Python, but not one step.",
+    rule="If threads share something that changes, let all of them take the same lock, and publish only what is complete.",
+    happened=(
+        "Forseti Security counted the objects that its threads found with `+=`. The fix was a lock, "
+        "because `+=` is not safe for threads.",
+        "https://github.com/forseti-security/forseti-security/pull/3080",
+    ),
+    question="The counter is at 0. Two threads run `counter += 1`. What can it be afterwards?",
+    shared="shared memory",
+    threads=True,
+    ways={
+        "naive": Way(
+            says="runs `counter += 1` in each thread",
+            because="Both threads read 0, and both wrote 1.",
+        ),
+        "wrong-own-lock": Way(
+            says="does the same under a lock that each thread creates for itself",
+            because="Each thread has another lock, so neither of them waits.",
+        ),
+        "fixed": Way(
+            says="does the same under one lock that both threads share",
+            shows="A1 B1 A2 A3",
+            because="B had to wait until A had written, and then read the new number.",
+        ),
+        "wrong-checked-once": Way(
+            says="loads a config when it is first needed, and checks for it only before taking the lock",
+            steps=CONFIG_STEPS,
+            shows="A1 B1 A2 A3",
+            because="B checked before A had loaded the config, and did not check again.",
+        ),
+        "wrong-published-early": Way(
+            says="checks again under the lock, but stores an empty config before it fills it",
+            steps=CONFIG_STEPS,
+            shows="A1 A2 A3 A4 B1 B2",
+            because="B found a config and took no lock, but the config was still empty.",
+        ),
+        "fixed-double-checked": Way(
+            says="checks again under the lock, and stores the config when it is complete",
+            steps=CONFIG_STEPS,
+            shows="A1 B1 A2 B2 A3 A4",
+            because="B checked again when it had the lock, and found a complete config.",
+        ),
+    },
+    steps=COUNTER_STEPS,
+    mechanisms=(
+        Removal(
+            "lab/scenarios/threads_counter.py:fixed",
+            says="do not take the lock",
+            pattern="with lock:\n    ...",
+            instead="if lock:\n    ...",
+            breaks="threads have counted, but the counter is",
+        ),
+        Removal(
+            "lab/scenarios/threads_counter.py:fixed_double_checked",
+            says="do not check again under the lock",
+            pattern="with lock:\n    if config is None:\n        ...",
+            instead="with lock:\n    if lock:\n        ...",
+            breaks="the config was loaded 2 times",
+        ),
+    ),
+    symbol="sampletool.lab.scenarios.threads_counter:fixed_double_checked",
+    no_verb=(
+        "No command of this tool shares a variable between threads. The fix on this page is an example that uses "
+        "`threading.Lock`."
+    ),
+)

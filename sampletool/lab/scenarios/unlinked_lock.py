@@ -1,0 +1,170 @@
+"""A program locks a file with flock. At the end, it deletes the file, because a lock file that stays looks untidy.
+
+Another process has opened that file before, and waits for its lock. It gets the lock of a file that has no name any
+more. A third process finds no lock file, creates a new one, and locks it at once. Both hold "the lock", each on a file
+of its own. It does not help to release the lock before the file is deleted. It does not help either to check that there
+is a lock file: there is one, but it is not the file that was locked.
+"""
+
+import fcntl
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Removal, Scenario, Step, Way
+from ._mechanisms import without_lock
+
+JOBS = {"A": 2, "B": 1}
+"""How often each worker needs the lock. A comes back while B may still wait for the first lock file."""
+
+
+def naive(worker: str) -> None:
+    for number in range(JOBS[worker]):
+        descriptor = os.open("lock", os.O_CREAT | os.O_RDWR)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        do_job(worker, number)
+        Path("lock").unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def wrong_release_first(worker: str) -> None:
+    for number in range(JOBS[worker]):
+        descriptor = os.open("lock", os.O_CREAT | os.O_RDWR)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        do_job(worker, number)
+        os.close(descriptor)
+        Path("lock").unlink(missing_ok=True)
+
+
+def wrong_check_exists(worker: str) -> None:
+    for number in range(JOBS[worker]):
+        descriptor = lock_an_existing_file()
+        do_job(worker, number)
+        Path("lock").unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def lock_an_existing_file() -> int:
+    while True:
+        descriptor = os.open("lock", os.O_CREAT | os.O_RDWR)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.path.exists("lock"):
+            return descriptor
+        os.close(descriptor)
+
+
+def fixed(worker: str) -> None:
+    for number in range(JOBS[worker]):
+        with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS):
+            do_job(worker, number)
+
+
+def fixed_delete(worker: str) -> None:
+    for number in range(JOBS[worker]):
+        with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS):
+            do_job(worker, number)
+            os.remove("lock")
+
+
+def do_job(worker: str, number: int) -> None:
+    os.mkdir(f"{worker}-at-work")
+    os.rename(f"{worker}-at-work", f"{worker}-done-{number}")
+
+
+def prepare(directory: Path) -> None:
+    """Do nothing: the first worker creates the lock file."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Who is in the middle of a job, and how many jobs each worker has done."""
+
+    at_work: Sequence[str]
+    done: Mapping[str, int]
+
+    def __str__(self) -> str:
+        if not self.at_work:
+            return "nobody works"
+        return f"{' and '.join(self.at_work)} at work"
+
+
+def look(directory: Path) -> Jobs:
+    names = sorted(path.name for path in directory.iterdir())
+    return Jobs(
+        at_work=[name[0] for name in names if name.endswith("-at-work")],
+        done=Counter(name[0] for name in names if "-done-" in name),
+    )
+
+
+def invariant(history: History) -> Iterator[str]:
+    """Two workers are never in the middle of a job at the same time, and every job gets done."""
+    at_work = history.now.at_work
+    if len(at_work) > 1:
+        yield f"{' and '.join(at_work)} worked at the same time."
+    for letter in history.failed:
+        yield f"{letter} failed to get the lock."
+    for letter in history.letters:
+        if history.is_over and history.now.done[letter] < JOBS[letter]:
+            yield f"a job of {letter} was not done."
+
+
+OPEN = Step("open", "open", "lock", kind="write")
+LOCK = Step("lock, begin", "fcntl.flock", "lock", kind="lock")
+FINISH = Step("finish", "os.rename")
+DELETE = Step("delete", "os.remove", "lock")
+
+scenario = Scenario(
+    title="Unlinked lock file: flock on a file that somebody deletes",
+    subtitle="Two processes hold the same lock, each on a file of its own.",
+    rule="Do not delete a lock file. If anything else might, compare the locked file with its path.",
+    happened=(
+        "From version 3.20.4, the Python package filelock deleted its lock file on release. So two "
+        "processes could hold one lock. A later version keeps the file.",
+        "https://github.com/tox-dev/filelock/issues/574",
+    ),
+    question="B waits for the lock file that A deletes. A comes back for its second job. Who holds the lock?",
+    shared="the job",
+    ways={
+        "naive": Way(
+            says="deletes the lock file, then releases the lock",
+            shows="A1 B1 A2 B2 A3 A4 A5",
+            because="B locked the deleted file, and A locked a new one.",
+        ),
+        "wrong-release-first": Way(
+            says="releases the lock, then deletes the lock file",
+            steps=(LOCK, FINISH, DELETE),
+            shows="A1 A2 B1 A3 A4",
+            because="A deleted the file that B had locked in the meantime, and then locked a new one.",
+        ),
+        "wrong-check-exists": Way(
+            says="checks that there is a lock file, and deletes it at the end",
+            shows="A1 B1 A2 A3 A4 B2 A5",
+            because="There was a lock file again, but not the one that B had locked.",
+        ),
+        "fixed": Way(
+            says="takes the tool's own lock, whose file is never deleted",
+            shows="A1 B1 A2 B2 A3 A4 A5",
+            because="Both locked the same file.",
+        ),
+        "fixed-delete": Way(
+            says="deletes the file under the tool's own lock, which compares the locked file with its path",
+            shows="A1 B1 A2 B2 A3 A4 A5",
+            because="B had locked a file that was not at the path any more. So it opened the path again.",
+        ),
+    },
+    steps=(OPEN, LOCK, FINISH),
+    mechanisms=(
+        Removal(
+            "kit/safety/lock.py:Lock._open_locked",
+            says="do not compare the locked file with its path",
+            pattern="is_current = _is_current(path, descriptor)",
+            instead="is_current = True",
+            breaks="worked at the same time",
+        ),
+        without_lock("worked at the same time"),
+    ),
+    symbol="sampletool.kit.safety.lock:_is_current",
+)
