@@ -29,17 +29,10 @@ MAX_COMPLEXITY = 10
 
 NOT_REWRITTEN = frozenset(
     {
-        "sampletool/lab",
-        "sampletool/lab/commands/lab",
         "sampletool/lab/scenarios",
         "sampletool/lab/scenarios/sample",
         "sampletool/lab/scenarios/state",
-        "tests/kit/stepping",
-        "tests/lab",
-        "tests/lab/commands",
-        "tests/lab/mutants",
         "tests/lab/project",
-        "tests/lab/state",
         "docs/lab",
         "docs/mcp/state",
     }

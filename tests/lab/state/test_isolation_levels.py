@@ -54,7 +54,9 @@ def create_tables(database: Connection) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_postgresql_prevents_what_the_table_says(level: str, connect: Callable[[], psycopg.Connection]) -> None:
+def test_postgresql_prevents_what_the_table_says(
+    level: str, connect: Callable[[], psycopg.Connection]
+) -> None:
     row = table()[f"PostgreSQL, {level}"]
 
     with connect() as first, connect() as second:
@@ -127,4 +129,7 @@ def table() -> dict[str, list[str]]:
     """Return the cells of each row of the page's table, by the first cell."""
     page = (LABS / "state" / "write-skew.md").read_text()
     rows = re.findall(r"^\| (PostgreSQL, [A-Z ]+|SQLite) \| (.*) \| (.*) \|$", page, re.MULTILINE)
-    return {name: [lost_update_cell, write_skew_cell] for name, lost_update_cell, write_skew_cell in rows}
+    return {
+        name: [lost_update_cell, write_skew_cell]
+        for name, lost_update_cell, write_skew_cell in rows
+    }
