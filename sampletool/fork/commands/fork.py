@@ -247,7 +247,7 @@ def command(
         str,
         typer.Option(
             metavar="REQUIREMENT",
-            help=("Install the kit from this requirement, URL or wheel file. Required with --kit dependency."),
+            help="Install the kit from this requirement or wheel. Needed with --kit dependency.",
         ),
     ] = "",
     author: Annotated[
