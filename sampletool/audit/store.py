@@ -62,7 +62,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run that sets a key of its own to a value that nobody can guess."""
+    """One run that sets a key of its own to a random value."""
 
     run: Run
     key: str
@@ -266,7 +266,7 @@ class Store:
         for run in self.runs:
             run.end()
         end_all(self._strays, self.signals)
-        # A run may have made a directory that nobody may change.
+        # A run may have created a directory without write permission.
         for path in _below(self.directory):
             if os.path.isdir(path) and not os.path.islink(path):
                 with suppress(OSError):
@@ -276,7 +276,7 @@ class Store:
     def _strays(self) -> list[int]:
         """Return the processes that have left the group of their run.
 
-        Their environment names the directory, whose name nobody could guess.
+        Their environment contains the random name of the directory.
         """
         name = os.fsencode(self.directory)
         return [pid for pid in pids() if name in _environment_of(pid)]

@@ -75,7 +75,7 @@ class _RunningCommand:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether somebody has stopped the command."""
+        """Whether the command was stopped."""
         return self.signals.received is not None
 
 
@@ -188,7 +188,7 @@ class CommandRunner:
         )
         command.process = process
         with process:
-            # Somebody may have stopped the command before the process was known.
+            # The command may have been stopped before the process was known.
             if command.is_stopped:
                 command.stop()
             assert process.stdout is not None

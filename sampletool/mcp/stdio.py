@@ -71,7 +71,7 @@ class _Messages:
     """The messages of the client, which a thread reads from stdin.
 
     Only a thread can wait for a pipe, a terminal and a file alike. It puts the lines into a queue,
-    and creates no coroutines: if the server exits meanwhile, there is nobody to run them.
+    and creates no coroutines: if the server exits meanwhile, nothing would run them.
     """
 
     def __init__(self, stdin: int, loop: asyncio.AbstractEventLoop) -> None:

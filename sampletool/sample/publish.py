@@ -120,7 +120,7 @@ class Outputs:
         `record` says what the target was built from. The rest of it is filled in here.
 
         If an input or a needed target has changed while the command was running, return a note that
-        says so. The target then counts as stale, because nobody knows what the command has read.
+        says so. The target then counts as stale, because it is not known what the command has read.
 
         Raise ValueError if an output is not as declared, and OSError if it cannot be published.
         """

@@ -2,8 +2,8 @@
 
 **A verb is one call of redis.lua**, a script that runs on the server, so it is one atomic step.
 
-**Nothing is repeated silently.** The driver's own retries are off. After a lost connection, nobody
-knows whether a change was made, so it is sent again only if that is harmless (see exchange.py).
+**Nothing is repeated silently.** The driver's own retries are off. After a lost connection, a
+change may have been made or not, so it is sent again only if that is harmless (see exchange.py).
 
 **A wait for the server can be interrupted.** The driver reads a reply piece by piece.
 `_WatchedSocket` looks for a signal and at the deadline in between.

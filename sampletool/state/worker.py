@@ -294,7 +294,7 @@ class Worker:
             return None
         try:
             own = [task for task in sorted(self.unfinished) if self._has_failed(task)]
-            # Somebody may have retried or removed tasks that had failed earlier.
+            # Tasks that had failed earlier may have been retried or removed since.
             new_failures = self._count_failures() - self._earlier_failures
         except (StoreUnavailable, StoreBusy, LockTimeout):
             return None
@@ -308,7 +308,7 @@ class Worker:
         try:
             return self.store.task_show(task).task.status == "failed"
         except TaskNotFound:
-            # Somebody has removed it since.
+            # It has been removed since.
             return False
 
     @contextmanager
@@ -334,7 +334,7 @@ class Worker:
                 self.children.send_signal(command.name, signal.SIGKILL)
 
     def give_all_back(self) -> None:
-        """Report everything to the store on the way out, so that nobody waits for our leases.
+        """Report everything to the store on the way out, so that no worker waits for our leases.
 
         Afterwards, `is_settled` says whether that was possible.
         """
