@@ -81,7 +81,7 @@ def _by_parameter(
         if name is None:
             mistakes.append(_unknown_name(written_name, [each.name for each in parameters]))
         elif name in given:
-            message = f"{name} is given twice, the second time as {quoted(written_name)}"
+            message = f"{name} is passed twice, the second time as {quoted(written_name)}"
             mistakes.append(Mistake(name, "INVALID_VALUE", message))
         else:
             given[name] = value

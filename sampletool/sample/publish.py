@@ -31,7 +31,7 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _KEPT_SECONDS = 3600
 """How long a version stays when it is no longer linked, for readers that take no lock."""
 
-_UNKNOWN = "what the command has read of it is not known"
+_UNKNOWN = "it is not known which content the command has read"
 
 
 def _do_nothing() -> None:
@@ -97,7 +97,7 @@ class Outputs:
             if path not in record.outputs and not os.path.isdir(f"{directory}/{path}"):
                 return f"the output {path} is missing"
         if _files_in(directory) != record.outputs.keys():
-            return "its outputs have a file more or less than were built"
+            return "a file was added to its outputs, or removed from them"
         return None
 
     def content_of(self, name: str) -> str:

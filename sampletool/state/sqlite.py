@@ -358,7 +358,7 @@ def _refuse_unsafe_file(path: Path) -> None:
     # lstat: another user could have planted a link, and so choose the file that we write to.
     found = os.lstat(path)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise UnsafePath(str(path), "a store must be a regular file that belongs to you")
+        raise UnsafePath(str(path), "the store must be a regular file that belongs to you")
     if found.st_nlink > 1:
         problem = (
             "it has another name (a hard link). "

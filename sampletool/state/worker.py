@@ -320,7 +320,9 @@ class Worker:
         except (StoreUnavailable, StoreBusy, LockTimeout):
             now = boot_seconds()
             self.unreachable_since = min(self.unreachable_since, now)
-            self._notice("the store is unreachable. Commands continue while their leases last")
+            self._notice(
+                "the store is unreachable. Running commands continue as long as their leases last"
+            )
             if now - self.unreachable_since >= self.options.lease_ms / 1000:
                 raise
         finally:
@@ -580,7 +582,7 @@ class Worker:
                 self.children.send_signal(command.name, signal.SIGTERM)
                 self._notice_task(
                     command.task.id,
-                    "the store is unreachable and the lease expires. The command is asked to exit",
+                    "the store is unreachable. The command must exit before its lease ends",
                 )
 
     def _lose(self, command: _RunningCommand) -> None:
@@ -588,7 +590,7 @@ class Worker:
         del self.running[command.name]
         if not command.has_started:
             self.unused.append(command.claim)
-            self._notice_task(command.task.id, "the lease is nearly over. The task is given back")
+            self._notice_task(command.task.id, "the lease is about to end. The task is given back")
             return
         self.children.send_signal(command.name, signal.SIGKILL)
         self.lost += 1
@@ -648,7 +650,7 @@ class Worker:
         ended.command.body_file.unlink(missing_ok=True)
         if is_lost:
             self.lost += 1
-            self._notice_task(task.id, "ended too late: another worker may have the task")
+            self._notice_task(task.id, "too late: another worker may have claimed the task")
         elif ended.exit.exit_code == 0:
             self.finished += 1
             self.unfinished.discard(task.id)
