@@ -155,7 +155,7 @@ def page(rows: list[Row], processors: int | None) -> str:
 
 `make soak` runs random clients for {MINUTES:.0f} minutes, on one backend after the other. It kills some of the clients and
 servers with kill -9, and then checks whether the store has kept its promises. [Check a history](history.md) explains
-how such a check works.
+how this check works.
 
 This run took {minutes:.1f} minutes on {processors} processors. It killed {clients:,} clients and {servers:,} servers.
 
