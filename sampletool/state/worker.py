@@ -2,14 +2,14 @@
 
 One thread does everything, and it alone talks to the store. The commands are child processes.
 
-**An outage of the store costs nothing** if it is shorter than a lease. Commands continue, and what
-ended meanwhile is reported when the store is reachable again.
+**An outage of the store costs nothing** if it is shorter than a lease. Commands continue, and their
+results are reported when the store is reachable again.
 
-**A command never runs beside its successor**, as far as this process can prevent it. If a lease
-cannot be renewed, the command is asked to exit before the lease expires, and killed a *margin*
-before. No request to the store takes longer than half of the margin. All times are on a clock that
-also runs while the machine is suspended, because leases expire then, too. What a paused worker
-still writes is refused by the store, if it writes with its fence.
+**A command never runs at the same time as its successor**, as far as this process can prevent it.
+If a lease cannot be renewed, the command is asked to exit before the lease expires, and killed a
+*margin* before. No request to the store takes longer than half of the margin. All times are on a
+clock that also runs while the machine is suspended, because leases expire then, too. If a paused
+worker continues and writes with its fence, the store refuses the write.
 
 **A lost reply loses no task.** Each claim has a random id. If its reply is lost, the worker sends
 the same claim again, and gets the tasks that it has claimed already. A worker that is interrupted

@@ -213,7 +213,7 @@ def _read_copy(copy: Path, editor: list[str]) -> TomlText:
 
 
 def _refuse_other_files(copy: Path, editor: list[str]) -> None:
-    """Raise EditorFailed if there are other files beside the copy, which the user did not change.
+    """Raise EditorFailed if there are other files next to the copy, which the user did not change.
 
     The user may have saved the changes under another name.
     """
