@@ -10,8 +10,8 @@ from .markdown import bullets, page
 
 _ABOUT = (
     f"Each command of `{PROGRAM}` has its own page, which describes its arguments, options, output "
-    f"and errors. You can read most of this in a terminal, too, with `{PROGRAM} COMMAND --help`. If "
-    f"a program needs it as JSON, use `{PROGRAM} manifest COMMAND`."
+    f"and errors. To read most of this in a terminal, run `{PROGRAM} COMMAND --help`. If a program "
+    f"needs it as JSON, use `{PROGRAM} manifest COMMAND`."
 )
 _TITLE_OF_KIT = "Settings, sessions, locks and the tool itself"
 _COMMON_PAGES = (

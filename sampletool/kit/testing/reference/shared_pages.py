@@ -106,7 +106,7 @@ def errors_page(commands: Sequence[Command]) -> str:
     """Return the page about all errors, sorted by their codes."""
     blocks = [
         "If a command fails, its JSON output contains one of these codes in `error.code`. In the "
-        "text format, you find the code in brackets at the end of the message. If it's worth "
+        "text format, the code is in brackets at the end of the message. If it's worth "
         "trying again, `error.retry_after_ms` says how many milliseconds to wait first."
     ]
     for code, error in sorted(_all_errors(commands).items()):
