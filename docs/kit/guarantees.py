@@ -17,9 +17,9 @@ You can rely on everything on this page, even when many processes run the tool a
 a guarantee can't be stronger than the system below it: a disk, for example, may lose data that it
 claims to have written. For such cases, see [What the tool does not protect against]({limits}).
 
-Below each guarantee, you'll find the mechanisms in the code that provide it, each with the test that
-checks it. To make sure that these tests can really fail, `make mutants` removes one mechanism at a
-time from a copy of the code, and runs its test, which must then fail.
+Below each guarantee, you'll find the mechanisms in the code that provide it, each with the test
+that checks it. To make sure that these tests can really fail, `make mutants` removes one mechanism
+at a time from a copy of the code, and runs its test, which must then fail.
 
 """
 
