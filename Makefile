@@ -1,4 +1,4 @@
-# Everything sets itself up: `make run` and `make test` are all a newcomer needs. Nothing is installed outside .venv.
+# To get started, run `make run` or `make test`. Both set up everything they need, and install nothing outside .venv.
 
 EXTRAS := [redis,postgres]# state
 TEST_GROUPS := checkers docs
@@ -18,17 +18,17 @@ include sampletool/kit/kit.mk
 
 check: style
 
-style: $(READY)  ## Show how dense the code is, next to other projects; fail where a rewritten folder breaks a rule
+style: $(READY)  ## Compare the style of the code with other projects, and enforce the rules of style
 	@$(BIN)/python -m tests.project.style
 
-revision: $(READY)  ## Raise the revision of the kit after a change of its files
+revision: $(READY)  ## Raise the revision of the kit after you have changed its files
 	@$(BIN)/python -m tests.project.revision
 
-audits: $(READY)  ## Audit known programs that are installed, and write their scores into docs/audit/audit.md # audit
+audits: $(READY)  ## Audit well-known programs that are installed, and write their scores into docs/audit/audit.md # audit
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.audit.audits # audit
 
-# Clients of MCP and its conformance suite, with a Node.js of their own. A lock file would name a registry.
-node: $(VENV)/node/.ready  ## Install the programs for Node.js that test `tool mcp` # mcp
+# MCP clients and the conformance suite, with their own Node.js. There is no lock file, because it would name a registry.
+node: $(VENV)/node/.ready  ## Install the Node.js programs that the tests of `tool mcp` need # mcp
 
 $(VENV)/node/.ready: tests/mcp/node/package.json $(READY)# mcp
 	@mkdir -p $(VENV)/node # mcp
@@ -44,34 +44,34 @@ $(VENV)/fastmcp/.ready: tests/mcp/fastmcp/requirements.txt $(READY)# mcp
 	@$(VENV)/fastmcp/bin/python -m pip install --quiet --disable-pip-version-check -r $< # mcp
 	@touch $@ # mcp
 
-docs: $(VENV)/.documents  ## Build the site, to be opened from disk: build/site/index.html
+docs: $(VENV)/.documents  ## Build the documentation as a site. To read it, open build/site/index.html
 	@$(BIN)/python -m docs.site
 
 $(VENV)/.documents: $(READY)
 	@$(INSTALL) --group docs
 	@touch $@
 
-forks: $(TESTABLE)  ## Create, test and upgrade projects: without parts, with each, with all, a ledger (PARTS="state lab", none or ledger) # fork
+forks: $(TESTABLE)  ## Create projects with and without parts, then test and upgrade them (PARTS="state lab", none or ledger) # fork
 	@$(BIN)/python -m tests.fork.forks $(PARTS) # fork
 
-busy: $(TESTABLE)  ## The suite beside sixteen busy loops, then twice at the same time (TESTS="tests/kit")
+busy: $(TESTABLE)  ## Run the tests next to sixteen busy loops, then twice at the same time (TESTS="tests/kit")
 	@$(BIN)/python -m tests.kit.busy $(TESTS)
 
-bench: $(READY)  ## Compare speed within one run: with a bare interpreter and with the naive way
+bench: $(READY)  ## Compare the speed of the tool with bare Python and with simpler solutions (ONLY=…)
 	@$(BIN)/python -m tests.kit.bench $(ONLY)
 
-soak: $(TESTABLE)  ## The counted tests with their large counts
+soak: $(TESTABLE)  ## Run the tests that repeat something, with many more repetitions
 	@env $(PREFIX)_TEST_SCALE=soak $(BIN)/python -m pytest
 
-matrix: $(READY)  ## The kit's tests with the lowest and newest of every dependency, on every Python that is there
+matrix: $(READY)  ## Run the kit's tests with the oldest and newest dependencies, on each installed Python
 	@$(BIN)/python -m tests.kit.matrix
 
-# Of each folder, a sample of 120 mutants is tried, or of COUNT; of a file, all are. FRESH=1 measures the coverage again.
-mutate: $(TESTABLE)  ## Change the code by chance in a copy: does a test notice? (FILE=…, or FOLDER="… …" SEED=…)
+# For a folder, 120 random changes are tried, or COUNT. For a file, all of them. FRESH=1 measures the coverage again.
+mutate: $(TESTABLE)  ## Make random changes to a copy of the code, and check whether a test fails (FILE=…, or FOLDER="… …" SEED=…)
 	@$(BIN)/python -m tests.kit.mutants mutate $(or $(FILE),$(FOLDER),$(PACKAGE)) $(SEED:%=--seed %) $(COUNT:%=--count %) \
 	  $(SECONDS:%=--seconds %) $(FRESH:1=--fresh)
 
-mutants: $(TESTABLE)  ## Take each mechanism of the guarantees out: does its test notice? (LISTS="FILE.toml…", or all)
+mutants: $(TESTABLE)  ## Remove each mechanism behind a guarantee, and check whether its test fails (LISTS="FILE.toml…", or all)
 	@$(BIN)/python -m tests.kit.mutants guarantees $(LISTS)
 
 soak: soak-state# state

@@ -38,7 +38,7 @@ class CommandLine:
             words = tuple(shlex.split(text))
         except ValueError as error:
             problem = str(error).lower()
-            raise ValueError(f"{text!r} cannot be split into words: {problem}") from None
+            raise ValueError(f"{text!r} cannot be split into arguments: {problem}") from None
         if not words or not words[0]:
             raise ValueError("the command is empty")
         missing = []

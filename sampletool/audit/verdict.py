@@ -28,7 +28,7 @@ NEVER_TESTED = (
     "a power cut: kill -9 loses nothing that the kernel has already taken",
     "network file systems, and several machines",
     "readers while a writer writes",
-    "changes of the same key, and every moment and order that did not happen here",
+    "changes of the same key, and moments and orders that did not occur in this audit",
 )
 
 

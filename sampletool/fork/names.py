@@ -38,7 +38,7 @@ add create delete help info init list ls new remove rm show status update upgrad
 """
 """What people type after the name of a program. `tool fork` has no subcommands.
 
-Somebody who types `tool fork list` expects a list, and not a project called `list`.
+If you type `tool fork list`, you expect a list, and not a project called `list`.
 """
 
 

@@ -1,4 +1,4 @@
-"""The files that a new project is made from.
+"""The files that a new project is created from.
 
 In a checkout, they are the files that git tracks, as they are now. An installed wheel has the code
 of the package, and an archive with the rest.

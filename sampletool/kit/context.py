@@ -43,7 +43,7 @@ _MAX_WARNING_BYTES = 8 * 1024
 """The size of all warnings of a response, as JSON."""
 
 PATIENT_WAIT_SECONDS = 10.0
-"""The wait for a lock whose holders take milliseconds, so that nobody's change is refused."""
+"""The wait for a lock whose holders take milliseconds, so that no change is refused."""
 NO_WAIT_SECONDS = 0.0
 """The wait for a lock whose holders may run for minutes: the caller decides whether to wait."""
 

@@ -18,22 +18,22 @@ else
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 endif
 
-# Kept bytecode saves each process of a test run seconds, and every call of the tool a good part of its time.
+# Bytecode is kept, because compiling again would take seconds in each test process, and much of the time of a command.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check new-command how-to upgrade pages coverage clean
 
-help:  ## Show what can be made
+help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { sub(/ # [a-z]+$$/, "", $$2); printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(READY)  ## Set up, then show the tool at work
+run: $(READY)  ## Set up the environment, then show the tool at work
 	@$(BIN)/python -m $(PACKAGE).kit.testing.show
 
-test: $(TESTABLE)  ## Set up, then run the tests (TESTS="tests/x/test_y.py"; ORDER=SEED shuffles them)
+test: $(TESTABLE)  ## Set up the environment, then run the tests (TESTS="tests/x/test_y.py"; ORDER=SEED for a random order)
 	@env $(PREFIX)_TEST_ORDER=$(ORDER) $(BIN)/python -m pytest $(or $(TESTS),$(CHECKS:%=--ignore=%))
 
-check: $(TESTABLE)  ## Check every rule: lint, types, imports, commands, errors, settings, pages, an unedited kit
+check: $(TESTABLE)  ## Check the code, its types and imports, and the rules for commands, errors, settings, pages and the kit
 	@$(BIN)/python -m $(PACKAGE).kit.checksums
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -45,21 +45,21 @@ check: $(TESTABLE)  ## Check every rule: lint, types, imports, commands, errors,
 new-command: $(READY)  ## Create a command and its tests: NAME=add or NAME=group/add (PART=…, PLAIN=1)
 	@$(BIN)/python -m $(PACKAGE).kit.new_command --part "$$PART" $(if $(PLAIN),--plain) -- "$$NAME"
 
-how-to:  ## Show where the how-to is, which explains how to add commands, settings, errors and more
+how-to:  ## Show where to read how to add commands, settings, errors and more
 	@echo $(KIT)/README.md
 
-upgrade: $(READY)  ## Replace the kit by a newer one, then run the rules: FROM=checkout, wheel or sdist
+upgrade: $(READY)  ## Replace the kit with a newer one, then check the rules (FROM=checkout, wheel or sdist)
 	@$(BIN)/python -m $(PACKAGE).kit.upgrade $(if $(FROM),"$$FROM",--help)
 
 pages: $(READY)  ## Generate the list of all pages, and the reference of each part
 	@$(BIN)/python -m $(PACKAGE).kit.testing.pages
 
-coverage: $(TESTABLE)  ## Branch coverage, subprocesses included
+coverage: $(TESTABLE)  ## Measure the branch coverage of the tests, including child processes
 	@rm -f .coverage .coverage.*
 	@COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(BIN)/coverage run -m pytest -p no:cacheprovider
 	@$(BIN)/coverage combine -q && $(BIN)/coverage report
 
-clean:  ## Remove the environment and caches
+clean:  ## Remove the environment and all caches
 	@rm -rf $(VENV) $(VENV)-built-* $(VENV)-old-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

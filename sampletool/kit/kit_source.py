@@ -1,8 +1,8 @@
 """Read the files of a kit from where a newer one may come from.
 
 That is the folder of a kit, a checkout of a project that has one, or a wheel or an sdist of such a
-project. Archives are not unpacked: only the files of the kit are read, into memory. Whoever wrote
-an archive chose the paths in it, so each path is checked before anything is done with it.
+project. Archives are not unpacked: only the files of the kit are read, into memory. The author of
+an archive can choose the paths in it, so each path is checked before anything is done with it.
 """
 
 import lzma

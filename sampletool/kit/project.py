@@ -15,7 +15,7 @@ ROOT = Path(PACKAGE_DIRECTORY).parent
 def require_project() -> None:
     """End the program if the directory of the package is not a project.
 
-    That is so if the kit is an installed package, and nobody has said which program uses it.
+    This happens if the kit is an installed package, and it is not known which program uses it.
     """
     if not (ROOT / "pyproject.toml").exists():
         raise SystemExit(

@@ -1,4 +1,4 @@
-"""Replace the kit of this project by a newer one: `python -m acme.kit.upgrade FROM`.
+"""Replace the kit of this project with a newer one: `python -m acme.kit.upgrade FROM`.
 
 FROM is the folder of a newer kit, a checkout of a project that has it, or a wheel or an sdist. The
 integer in the file REVISION says which of two kits is newer. An upgrade
@@ -158,7 +158,7 @@ def main(args: list[str]) -> int:
 
 
 def upgrade(source: Path) -> int:
-    """Replace the kit by the one in `source`, and check the project. Return the exit code.
+    """Replace the kit with the one in `source`, and check the project. Return the exit code.
 
     Raise Refused or NoUsableKit if it is not replaced.
     """

@@ -61,7 +61,7 @@ async def list_resources(run_command: RunCommand) -> list[Resource]:
         Resource(
             uri=f"{_SCHEME}manifest",
             name="manifest",
-            description="All commands, in a line each.",
+            description="All commands, one per line.",
         ),
         Resource(
             uri=f"{_SCHEME}manifest/schema",

@@ -43,7 +43,7 @@ def read_job(
         if _is_list_of_texts(value):
             lists[member] = tuple(value)
         else:
-            problems.append(f"{member} has to be a list of texts")
+            problems.append(f"{member} must be a list of strings")
     env = table.get("env", {})
     problems_of_env = list(_problems_of_env(env))
     if problems_of_env:
@@ -77,7 +77,7 @@ def _is_list_of_texts(value: object) -> bool:
 def _problems_of_env(env: object) -> Iterator[str]:
     """Yield what is wrong with the environment variables of a job."""
     if not isinstance(env, dict):
-        yield "env has to be a table, such as { LEVEL = '3' }"
+        yield "env must be a table, such as { LEVEL = '3' }"
         return
     # All variables of the tool itself begin with this, for example `TOOL_`.
     prefix_of_tool = env_variable("")
@@ -87,7 +87,7 @@ def _problems_of_env(env: object) -> Iterator[str]:
         elif name.startswith(prefix_of_tool):
             yield f"env: {name} belongs to the tool"
         if not isinstance(value, str) or "\0" in value:
-            yield f"env: {name} has to be a text"
+            yield f"env: {name} must be a string"
 
 
 def _problems_of_job(job: Job, target_names: Collection[str]) -> Iterator[str]:

@@ -20,7 +20,7 @@ def refuse_wide_directory(directory: Path) -> None:
     if reason is not None:
         error = from_library_error(UnsafePath(str(directory), reason))
         raise error.with_hint(
-            f"Name a new directory, for example `{PROGRAM} init demo`. "
+            f"Choose a new directory, for example `{PROGRAM} init demo`. "
             "To use this directory anyway, add --force."
         )
 

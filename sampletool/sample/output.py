@@ -108,7 +108,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any] | None]:
 
 
 def _sealed(content: bytes) -> bytes:
-    """Return the content with its checksum at the end, which shows later that nobody changed it."""
+    """Return the content with its checksum at the end, which shows later whether it was changed."""
     return content + _SEAL.format(hashlib.sha256(content).hexdigest()).encode()
 
 

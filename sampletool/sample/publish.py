@@ -30,7 +30,7 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _KEPT_SECONDS = 3600
 """How long a version stays when it is no longer linked, for readers that take no lock."""
 
-_UNKNOWN = "what the command has read of it is not known"
+_UNKNOWN = "it is not known which content the command has read"
 
 
 def _do_nothing() -> None:
@@ -107,7 +107,7 @@ class Outputs:
             if path not in record.outputs and not os.path.isdir(f"{directory}/{path}"):
                 return f"the output {path} is missing"
         if _files_in(directory) != record.outputs.keys():
-            return "its outputs have a file more or less than were built"
+            return "a file was added to its outputs, or removed from them"
         return None
 
     def content_of(self, name: str) -> str:
@@ -130,7 +130,7 @@ class Outputs:
         `record` says what the target was built from. The rest of it is filled in here.
 
         If an input or a needed target has changed while the command was running, return a note that
-        says so. The target then counts as stale, because nobody knows what the command has read.
+        says so. The target then counts as stale, because it is not known what the command has read.
 
         Raise ValueError if an output is not as declared, and OSError if it cannot be published.
         """

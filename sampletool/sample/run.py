@@ -76,8 +76,8 @@ class JobRun:
         """The results of all jobs so far. After an interruption, they say how far the run came."""
         results = []
         for name, result in self._results.items():
-            # Until a job has exited, its result is that it was not started. If it runs when
-            # somebody asks, the run was interrupted, and its command is stopped.
+            # Until a job has exited, its result is that it was not started. If it is
+            # still running at this point, the run was interrupted, and its command is stopped.
             if name in self._running:
                 result = replace(result, status="stopped")
             results.append(result)

@@ -140,7 +140,7 @@ def _file_of(
     if not is_absolute_file or "\0" in name:
         problem = f"{shown_url(url)!r} does not name a file"
         raise invalid_store(url, problem, "Write sqlite:///absolute/path/state.db.")
-    # The lock of the store is beside the file, so each way to the directory must be the same one.
+    # The lock of the store is next to the file, so each way to the directory must be the same one.
     directory = Path(os.path.realpath(os.path.dirname(name)))
     return directory / os.path.basename(name), partial(_require_directory, directory)
 

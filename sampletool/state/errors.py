@@ -13,7 +13,7 @@ class TaskNotFound(ToolError):
     """No task has this id."""
 
     code, exit_status = "TASK_NOT_FOUND", ExitStatus.NOT_FOUND
-    sentence = 'No task has the id "{task}".'
+    sentence = 'No task has the ID "{task}".'
     advice = "To list the tasks, run `{PROGRAM} task list`."
 
 
@@ -162,7 +162,7 @@ class StoreUnsafe(ToolError):
     """The server is configured so that it can lose what it has acknowledged."""
 
     code, exit_status = "STORE_UNSAFE", ExitStatus.PRECONDITION
-    sentence = "{store} must not be used: {reason}."
+    sentence = "{store} is not safe to use: {reason}."
 
 
 class StoreMisconfigured(ToolError):

@@ -6,8 +6,8 @@ because the signal handlers of this program only record a signal.
 
 * A *request* is one verb that is sent to a server.
 * An *attempt* sends a request once. If its connection breaks, another attempt may follow.
-* An attempt is *uncertain* if its request was sent and no reply arrived. Nobody knows then whether
-  the server has made the change.
+* An attempt is *uncertain* if its request was sent and no reply arrived. The server may
+  have made the change or not.
 
 An uncertain change is never reported as one that was not made. Its error has `outcome: "unknown"`,
 whatever ended the wait: a lost connection, a signal, or the deadline.
@@ -85,7 +85,7 @@ def send(
     if it gets no reply, and a ToolError if the server refuses the request.
 
     Stop at the deadline, after a signal, and if another attempt could make a change twice. Raise
-    OutcomeUnknown if nobody knows then whether the change was made.
+    OutcomeUnknown if the change may have been made then.
     """
     give_up_at = time.monotonic() + policy.seconds_from_now(policy.min_server_seconds)
     is_uncertain = False

@@ -1,8 +1,9 @@
 """A store on a PostgreSQL server: for users on many machines.
 
 **A verb is one transaction.** If the connection breaks before COMMIT was sent, nothing has
-happened, so the transaction is repeated on a new connection. If it breaks afterwards, nobody knows.
-Then the transaction is repeated only if that is harmless (see exchange.py).
+happened, so the transaction is repeated on a new connection. If it breaks afterwards, the
+change may have been made. Then the transaction is repeated only if that is harmless (see
+exchange.py).
 
 **A wait for the server can be interrupted.** psycopg waits for each piece of a reply. `Link` looks
 for a signal and at the deadline in between, and cancels on the server what it no longer waits for.

@@ -3,7 +3,7 @@
 There are four backends: SQLite, PostgreSQL, Redis, and one inside a process. They keep the same
 promises, and the conformance suite (tests/state) checks each sentence of this page on all of them.
 
-* A verb is atomic: it happens completely or not at all, and nobody sees a half of it.
+* A verb is atomic: it happens completely or not at all, and no caller ever sees half of it.
 * A verb ends by its deadline. If it fails, it raises an error of this program, never one of a
   driver.
 * All times come from the clock of the store. The clock of a caller does not matter.

@@ -2,8 +2,8 @@
 
 **A verb is one call of redis.lua**, a script that runs on the server, so it is one atomic step.
 
-**Nothing is repeated silently.** The driver's own retries are off. After a lost connection, nobody
-knows whether a change was made, so it is sent again only if that is harmless (see exchange.py).
+**Nothing is repeated silently.** The driver's own retries are off. After a lost connection, a
+change may have been made or not, so it is sent again only if that is harmless (see exchange.py).
 
 **A wait for the server can be interrupted.** The driver reads a reply piece by piece.
 `_WatchedSocket` looks for a signal and at the deadline in between.
@@ -103,7 +103,7 @@ _PERMANENT_REASONS = {
     "certificate.verify.failed": _WRONG_CERTIFICATE,
     "wrong.version.number|record.layer.failure": _NO_TLS,
     "PEM.lib|no.certificate.or.crl.found|key.values.mismatch": _UNREADABLE_CERTIFICATE,
-    "DB index is out of range": "the server has no database of this number",
+    "DB index is out of range": "the server has no database with this number",
     "^(MOVED|CROSSSLOT)": "it is one server of a cluster, which this program does not support",
 }
 """Why using the server can never succeed, by a pattern of the text of the error."""
@@ -386,7 +386,7 @@ class RedisStore(Store):
             reason = "the password or user is not accepted"
             return errors.StoreAuthFailed(store=self._shown_url, reason=reason)
         if isinstance(error, exceptions.NoPermissionError):
-            reason = "the user may not run this command, or not use these keys"
+            reason = "the user is not allowed to run this command or to use these keys"
             return errors.StoreForbidden(path=self._shown_url, reason=reason)
         if isinstance(error, exceptions.ReadOnlyError):
             return errors.StoreReadOnly(path=self._shown_url)
@@ -540,7 +540,7 @@ def _eviction_policy(info: dict[str, Any]) -> str:
 
 
 def _eviction_problem(policy: str) -> str:
-    return f"its maxmemory-policy {policy} may evict what it keeps"
+    return f"its maxmemory-policy {policy} may evict stored data"
 
 
 _NO_APPEND_ONLY_FILE = (
@@ -566,7 +566,7 @@ def _find_problems(info: dict[str, Any]) -> list[str]:
     if info.get("aof_last_write_status", "ok") != "ok":
         problems.append("it could not write its append-only file")
     if info.get("role") in ("slave", "replica"):
-        problems.append("it is a replica: what is written here is refused, or lost")
+        problems.append("it is a replica, so changes are refused or lost")
     return problems
 
 

@@ -40,9 +40,10 @@ class WorkReport:
     """
 
     failed: int | None = None
-    """The tasks of the queue that have failed since the worker started, whoever had claimed them.
+    """The tasks of the queue that have failed since the worker started.
 
-    Only a worker with --until-empty counts them. None if the store was unreachable then.
+    These include tasks that others had claimed. Only a worker with --until-empty counts them. None
+    if the store was unreachable then.
     """
 
     effect: Effect = "unchanged"

@@ -372,8 +372,8 @@ def task_add(
     max_attempts: int | None,
 ) -> list[tuple[str, str]]:
     """Add tasks (see Store.task_add). Return the id of each task, and the effect on it."""
-    # No lock on the queue. A caller who adds an id that another caller is adding waits for that
-    # one, because the id is unique, and for nobody else.
+    # No lock on the queue. Because an id is unique, a caller waits only if another caller is
+    # adding the same id.
     rows: list[dict[str, Any]] = []
     for task_id, body in tasks:
         row = {

@@ -1,7 +1,7 @@
 """A store in one SQLite file: the default. It needs no server, and any process can use it.
 
 **One writer at a time, in order.** Each write is a BEGIN IMMEDIATE while this process holds our own
-lock, which is beside the file. SQLite's busy handler alone starved three of four writers (1800, 1,
+lock, which is next to the file. SQLite's busy handler alone starved three of four writers (1800, 1,
 1 and 1 turns). And a transaction that starts with reading fails at once if another one writes
 meanwhile, however long its timeout is.
 
@@ -107,7 +107,7 @@ class SqliteStore(SqlStore):
         """
         super().__init__(policy, schema_steps)
         self._path = path
-        # The lock is beside the file. So it is the same lock however a caller writes the path.
+        # The lock is next to the file. So it is the same lock however a caller writes the path.
         self._lock_path = path.with_name(f".{path.name}.lock")
         self._prepare_directory = prepare_directory
         self._opened_file: os.stat_result | None = None
@@ -358,7 +358,7 @@ def _refuse_unsafe_file(path: Path) -> None:
     # lstat: another user could have planted a link, and so choose the file that we write to.
     found = os.lstat(path)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-        raise UnsafePath(str(path), "a store must be a regular file that belongs to you")
+        raise UnsafePath(str(path), "the store must be a regular file that belongs to you")
     if found.st_nlink > 1:
         problem = (
             "it has another name (a hard link). "

@@ -12,7 +12,7 @@ def places(context: Context) -> dict[str, str]:
     """
     url = context.settings.value("store")
     if url is None:
-        # Nobody has chosen a store, so it is a file of the workspace, or else of the user.
+        # No store was chosen, so it is a file of the workspace, or else of the user.
         path = file_of_store(url=None, workspace=context.workspace_or_none)
         return {"store": str(path)}
     return {"store": shown_url(url)}

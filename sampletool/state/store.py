@@ -91,7 +91,7 @@ class Write:
         """Return the error for a key that was already used with different arguments."""
         fence = self.once.fence
         if self.once.key is None and fence is not None:
-            # Nobody has given a key: the fence implies it.
+            # No key was passed: the fence implies it.
             claim = f"{fence.task}:{fence.generation}"
             return FencedWriteRepeated(claim=claim, change=self.describe())
         return IdempotencyKeyReused(key=self.once.key)

@@ -2,14 +2,14 @@
 
 One thread does everything, and it alone talks to the store. The commands are child processes.
 
-**An outage of the store costs nothing** if it is shorter than a lease. Commands continue, and what
-ended meanwhile is reported when the store is reachable again.
+**An outage of the store costs nothing** if it is shorter than a lease. Commands continue, and their
+results are reported when the store is reachable again.
 
-**A command never runs beside its successor**, as far as this process can prevent it. If a lease
-cannot be renewed, the command is asked to exit before the lease expires, and killed a *margin*
-before. No request to the store takes longer than half of the margin. All times are on a clock that
-also runs while the machine is suspended, because leases expire then, too. What a paused worker
-still writes is refused by the store, if it writes with its fence.
+**A command never runs at the same time as its successor**, as far as this process can prevent it.
+If a lease cannot be renewed, the command is asked to exit before the lease expires, and killed a
+*margin* before. No request to the store takes longer than half of the margin. All times are on a
+clock that also runs while the machine is suspended, because leases expire then, too. If a paused
+worker continues and writes with its fence, the store refuses the write.
 
 **A lost reply loses no task.** Each claim has a random id. If its reply is lost, the worker sends
 the same claim again, and gets the tasks that it has claimed already. A worker that is interrupted
@@ -294,7 +294,7 @@ class Worker:
             return None
         try:
             own = [task for task in sorted(self.unfinished) if self._has_failed(task)]
-            # Somebody may have retried or removed tasks that had failed earlier.
+            # Tasks that had failed earlier may have been retried or removed since.
             new_failures = self._count_failures() - self._earlier_failures
         except (StoreUnavailable, StoreBusy, LockTimeout):
             return None
@@ -308,7 +308,7 @@ class Worker:
         try:
             return self.store.task_show(task).task.status == "failed"
         except TaskNotFound:
-            # Somebody has removed it since.
+            # It has been removed since.
             return False
 
     @contextmanager
@@ -320,7 +320,9 @@ class Worker:
         except (StoreUnavailable, StoreBusy, LockTimeout):
             now = boot_seconds()
             self.unreachable_since = min(self.unreachable_since, now)
-            self._notice("the store is unreachable. Commands continue while their leases last")
+            self._notice(
+                "the store is unreachable. Running commands continue as long as their leases last"
+            )
             if now - self.unreachable_since >= self.options.lease_ms / 1000:
                 raise
         finally:
@@ -334,7 +336,7 @@ class Worker:
                 self.children.send_signal(command.name, signal.SIGKILL)
 
     def give_all_back(self) -> None:
-        """Report everything to the store on the way out, so that nobody waits for our leases.
+        """Report everything to the store on the way out, so that no worker waits for our leases.
 
         Afterwards, `is_settled` says whether that was possible.
         """
@@ -580,7 +582,7 @@ class Worker:
                 self.children.send_signal(command.name, signal.SIGTERM)
                 self._notice_task(
                     command.task.id,
-                    "the store is unreachable and the lease expires. The command is asked to exit",
+                    "the store is unreachable. The command must exit before its lease ends",
                 )
 
     def _lose(self, command: _RunningCommand) -> None:
@@ -588,7 +590,7 @@ class Worker:
         del self.running[command.name]
         if not command.has_started:
             self.unused.append(command.claim)
-            self._notice_task(command.task.id, "the lease is nearly over. The task is given back")
+            self._notice_task(command.task.id, "the lease is about to end. The task is given back")
             return
         self.children.send_signal(command.name, signal.SIGKILL)
         self.lost += 1
@@ -648,7 +650,7 @@ class Worker:
         ended.command.body_file.unlink(missing_ok=True)
         if is_lost:
             self.lost += 1
-            self._notice_task(task.id, "ended too late: another worker may have the task")
+            self._notice_task(task.id, "too late: another worker may have claimed the task")
         elif ended.exit.exit_code == 0:
             self.finished += 1
             self.unfinished.discard(task.id)

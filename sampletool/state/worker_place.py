@@ -6,8 +6,8 @@ worker can ask the kernel which processes have this lock although their worker h
 kit/safety/orphans.py).
 
 A user can have several state directories, because HOME and TOOL_STATE_DIR can differ. So each claim
-tells the store its *place*: the machine and the lock. Whoever claims the task next gets this place
-from the store.
+tells the store its *place*: the machine and the lock. The worker that claims the task next gets
+this place from the store.
 
 The store may be shared with other users, so a place is not trusted. It can only name a lock file of
 workers that belongs to this user. Orphans of such a lock are always ended.

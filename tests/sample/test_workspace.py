@@ -88,7 +88,7 @@ def test_all_mistakes_are_reported_together() -> None:
     )
 
     for part in (
-        "target.a: run has to be a list",
+        "target.a: run must be a list",
         "'../x' is not inside the workspace",
         "'/etc/x' is not inside the workspace",
         "'.tool/x' is in '.tool', which belongs to the tool",
@@ -303,8 +303,8 @@ def test_tables_of_other_programs_are_ignored() -> None:
     [
         ("[target]\na = 5\n", "target.a: it is not a table"),
         ("check = 5\n", "check: it is not a table"),
-        (target(run="1"), "target.j: run has to be a list of texts"),
-        (target(run="''"), "target.j: run has to be a list of texts"),
+        (target(run="1"), "target.j: run must be a list of strings"),
+        (target(run="''"), "target.j: run must be a list of strings"),
         (target(outputs="'x', 'y', 'x'"), "target.j: outputs: 'x' is declared 2 times"),
         (
             target(outputs="'a/b/c', 'a'"),

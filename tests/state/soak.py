@@ -170,22 +170,23 @@ def page(rows: list[Row], processors: int | None) -> str:
 
 <!-- Written by `make soak` (tests/state/soak.py) from the figures of its own run; do not edit. -->
 
-`make soak` runs random clients for {planned}, on one backend after the other. It kills clients and
-servers with kill -9, and checks that the store kept its promises. The page
-[Check a history](history.md) explains how.
+`make soak` runs random clients for {planned}, on one backend after the other. It kills some of
+the clients and servers with kill -9, and then checks whether the store has kept its promises. The
+page [Check a history](history.md) explains how this check works.
 
 This run took {duration} on {processors} processors. It killed {clients} and {servers}.
 
 {table}
 
-* In each *round*, four clients do some hundred calls on the same values, counters and tasks.
-  {kills} are killed, and their successors continue. In every third round, the server is killed
-  too. SQLite has no server. All rounds of a backend use one store.
-* *Without a response* counts the calls that may have happened: their client or their server was
-  killed during the call.
-* *Unknown* counts the values and counters for which the search reached its bound. They are
-  unchecked.
-* *Violations* counts the promises that were broken.
+* **Rounds:** in each round, four clients make a few hundred calls to the same values, counters and
+  tasks. During the round, {kills} are killed, and others take their place. In every third round,
+  the server is killed as well, unless the backend is SQLite, which has no server. All rounds of a
+  backend use the same store.
+* **Calls without a response:** their client or their server was killed during the call, so they may
+  have taken effect or not.
+* **Unknown:** for these values and counters, the search for an order took too long, so they aren't
+  checked.
+* **Violations:** the promises that the store has broken.
 """
 
 

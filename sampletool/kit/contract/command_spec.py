@@ -61,7 +61,7 @@ class CommandSpec(NamedTuple):
     reads: tuple[Reads, ...] = ()
     """What the result depends on, apart from the arguments."""
     destroys: str = ""
-    """A sentence about what the command ends or replaces that nobody can get back."""
+    """A sentence about what the command ends or replaces, and users cannot get back."""
     idempotent: bool = True
     """Whether running the command a second time changes nothing more."""
     runs_what_it_is_given: bool = False

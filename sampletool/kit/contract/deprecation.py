@@ -1,11 +1,11 @@
-"""Flags of options that still work, but that nobody should use any more."""
+"""Flags of options that still work, but that should not be used any more."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 
 class DeprecatedFlag(NamedTuple):
-    """A mark on an annotated option: whoever uses this flag gets a warning.
+    """A mark on an annotated option: users of this flag get a warning.
 
     To rename an option without breaking the scripts of users, keep its former name as a second
     flag, and mark it:

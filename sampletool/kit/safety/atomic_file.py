@@ -296,7 +296,7 @@ def _copy_metadata(target: Path, descriptor: int) -> None:
     """Give the temporary file (`descriptor`) the owner, mode and extended attributes of the target.
 
     Do nothing if there is no target yet. Raise UnsafePath if it is not a regular file: otherwise a
-    rename to /dev/null by root would replace the device by a file.
+    rename to /dev/null by root would replace the device with a file.
     """
     try:
         status = target.stat()

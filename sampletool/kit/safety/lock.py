@@ -105,7 +105,7 @@ _SHORT_HOLD_SECONDS = 0.25
 """How long to wait, whatever the timeout, for a file that others usually lock for microseconds.
 
 These are the gate, and a lock file that is being replaced. Without this, a caller that does not
-wait at all would sometimes be refused although nobody holds the lock.
+wait at all would sometimes be refused although the lock is free.
 """
 
 _NOTICE_SECONDS = 0.5
@@ -290,8 +290,8 @@ class Lock:
         deadline = asked_at + seconds_to_wait
         log.debug("lock %s: asked for by pid %d", self._name, self._me.pid)
         try:
-            # The gate keeps the order between readers and writers. Nobody waits for the gate while
-            # holding the lock, so two processes cannot wait for each other.
+            # The gate keeps the order between readers and writers. No process waits for the gate
+            # while it holds the lock, so two processes cannot wait for each other.
             with self._gate(operation, deadline):
                 descriptor = self._open_locked(self._path, operation, deadline)
         except _TooLate:
@@ -308,7 +308,7 @@ class Lock:
         """Raise RuntimeError in a LocklessThread, which must not take a lock.
 
         Its caller may stop waiting for it. Then it continues, with the lock, until the process
-        exits, and nobody knows.
+        exits, and its caller does not know.
         """
         if is_lockless():
             # This is a mistake in the code of a command. So it gets a traceback.
@@ -348,16 +348,17 @@ class Lock:
     def _gate(self, operation: int, deadline: float) -> Iterator[None]:
         """Hold the gate until the block ends, if this lock needs a gate.
 
-        The gate is a second lock file. Whoever waits for the lock holds the gate, so everybody who
-        asks later waits at the gate. Without it, new readers could keep joining the current ones,
-        and a writer would wait permanently. Raise _TooLate if the gate is not free in time.
+        The gate is a second lock file. The process that waits for the lock holds the gate, so all
+        processes that ask later wait at the gate. Without it, new readers could keep joining the
+        current ones, and a writer would wait permanently. Raise _TooLate if the gate is not free in
+        time.
         """
         if not self._needs_gate(operation):
             yield
             return
         gate_path = self._path.with_name(f"{self._path.name}.gate")
-        # If nobody waits for the lock, the gate is held only for a moment. So wait at least that
-        # long, even if the timeout is 0.
+        # If no process waits for the lock, the gate is held only for a moment. So wait at least
+        # that long, even if the timeout is 0.
         end_of_moment = time.monotonic() + _SHORT_HOLD_SECONDS
         descriptor = self._open_locked(gate_path, EXCLUSIVE, max(deadline, end_of_moment))
         try:
@@ -477,7 +478,7 @@ class Lock:
 
     def _log_holders(self, level: int) -> None:
         """Log who holds the lock."""
-        # Do not find out who holds it if nobody reads that: it takes milliseconds.
+        # Finding out who holds it takes milliseconds, so do it only if the message is shown.
         if not log.isEnabledFor(level):
             return
         holders = find_owners(self._path).holders

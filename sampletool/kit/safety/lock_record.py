@@ -82,7 +82,7 @@ class Record:
     started_at: str = ""
     """When the hold started, in UTC, for people."""
     boot_seconds: float = 0.0
-    """When the hold started, by a clock that nobody can set, to calculate its age."""
+    """When the hold started, by a clock that cannot be set, to calculate its age."""
     state: str = "held"
     """Either "held" or "free"."""
     usual_ms: int | None = None

@@ -68,8 +68,8 @@ def open_session(
 ) -> Iterator[Path]:
     """Yield the directory of a session, which is created if it is missing.
 
-    Nobody can remove the session until the block ends. Entering the block counts as a use, and so
-    does leaving it without an error.
+    No other process can remove the session until the block ends. Entering the block counts as a
+    use, and so does leaving it without an error.
 
     Raise ValueError if `session_id` is not valid (see `is_session_id`): it could name a directory
     outside of the root, such as `../other`. Raise UnsafeDirectory if another user owns one of the

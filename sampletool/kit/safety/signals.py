@@ -75,7 +75,7 @@ class Signals:
         self.is_repeated = False
         """Whether another signal was received that is not an echo of the first one.
 
-        Somebody is impatient then: child processes get no more time to clean up.
+        The user is impatient then, so child processes get no more time to clean up.
         """
 
         self.timeout_seconds = 0.0
@@ -201,8 +201,8 @@ class Signals:
         readable. The list is empty if something else ended the sleep. This raises no error if the
         process has to stop: call `check` afterwards.
 
-        Once a signal was received, each later call returns at once: nobody reads the byte in the
-        wake-up pipe. Without `install` or `listen`, a signal does not end the sleep.
+        Once a signal was received, each later call returns at once, because the byte in the
+        wake-up pipe is never read. Without `install` or `listen`, a signal does not end the sleep.
         """
         watched = poll()
         for descriptor in descriptors:

@@ -70,8 +70,8 @@ class SteppedProcess:
         server = fork_server
         if server is None:
             server = self._exit_stack.enter_context(ForkServer([], environ))
-        # Its output goes to files: nobody reads a pipe while the process is stepped, and a child of
-        # its own may keep the pipe open.
+        # Its output goes to files: a pipe would not be read while the process is stepped, and a
+        # child of its own may keep the pipe open.
         self.process = server.start(
             program,
             env=environ,

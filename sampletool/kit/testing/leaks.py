@@ -14,7 +14,7 @@ Three things may outlive a test:
 
 A process that was told to exit, and a thread that has finished its work, may need a moment to
 disappear, so the second snapshot is repeated for a while. A child that has exited does not
-disappear on its own: whoever started it has to wait for it.
+disappear on its own: the process that started it has to wait for it.
 
 Terms:
 

@@ -47,7 +47,7 @@ def run_blocking(
     started.
 
     `changes` names what the function changes elsewhere, such as "the order at https://…". If the
-    function is abandoned, nobody knows whether the change was made, and the error says so.
+    function is abandoned, the change may have been made or not, and the error says so.
 
     The function must not take or release a lock, because it may be abandoned at any point: `Lock`
     raises RuntimeError in it. It must not start children either, because nothing would end them.

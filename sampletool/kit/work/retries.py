@@ -5,7 +5,7 @@ Without the doubling, the clients of a busy server would keep it busy. Without t
 clients that failed at the same moment would come back at the same moment, again and again.
 
 Retrying is safe only if the function is *idempotent*: two calls have the same effect as one. After
-a broken connection, nobody knows whether the server has done what it was asked to do.
+a connection has broken, the server may have done its work or not.
 """
 
 import random

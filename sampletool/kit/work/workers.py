@@ -237,7 +237,7 @@ class _Worker(Generic[Result]):
     def end(self) -> None:
         """Kill the worker if it still runs, and release what the system keeps for it."""
         os.close(self.read_end)
-        # This cannot kill another process: the system gives nobody the pid of an exited child
+        # This cannot kill another process: the system does not reuse the pid of an exited child
         # before waitpid() is called. If SIGCHLD is ignored, it does not keep the pid, so an exited
         # worker is missing in both calls.
         with suppress(ProcessLookupError):

@@ -50,7 +50,7 @@ class Created:
         if self.effect == "created":
             message = f"Created a workspace with {len(self.files)} files in {self.directory}."
         else:
-            message = f"{self.directory} is such a workspace already."
+            message = f"{self.directory} already contains the example workspace."
         return [f"{message} To see what to try, read TRY.md there."]
 
 

@@ -132,7 +132,9 @@ def parse_claim(text: str) -> Fence:
     # A task id may contain colons.
     task, _colon, generation = text.rpartition(":")
     if not task or not generation.isdecimal():
-        problem = f"{text!r} is not TASK:GENERATION, as `{PROGRAM} task claim` prints it"
+        problem = (
+            f"{text!r} is not a claim such as ann:1, as printed by `{PROGRAM} task claim` prints it"
+        )
         raise typer.BadParameter(problem)
     return Fence(task, int(generation))
 

@@ -20,7 +20,7 @@ _MAX_DEPTH = 100
 
 _MAX_SHOWN_CHARACTERS = 80
 
-_HINT = "Correct it. To store a text that begins like this, write it as a JSON string."
+_HINT = "Correct it. To store a text that looks like JSON, write it as a JSON string."
 
 
 def parse_value(text: str, context: Context) -> Any:
@@ -34,7 +34,7 @@ def parse_value(text: str, context: Context) -> Any:
         value = parse_json(text)
     except ValueError as error:
         if begins_as_json(text):
-            problem = f"{quoted(text)} begins as JSON, but cannot be read: {error}"
+            problem = f"{quoted(text)} looks like JSON, but is not valid: {error}"
             shown = text[:_MAX_SHOWN_CHARACTERS]
             raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", problem, shown, _HINT)) from error
         if text.lstrip().startswith(("{", "[")):
@@ -67,7 +67,7 @@ def parse_json(text: str) -> Any:
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a member is given twice")
+        raise ValueError("a member appears twice")
     return members
 
 

@@ -211,7 +211,7 @@ _BROKEN_RULES: list[tuple[str, list[str], str, str]] = [
             f"{_COMMANDS}/destroy.py: `destroys` does not end with a period.",
             f'{_COMMANDS}/destroy.py: it `destroys` something, and the effect is "nothing".',
         ],
-        "Write a sentence about what nobody can get back, and name the effect",
+        "Write a sentence about what users cannot get back, and name the effect",
         "The spec",
     ),
     (

@@ -192,8 +192,8 @@ def test_another_environment_makes_a_target_stale(tool: Tool) -> None:
 @pytest.mark.parametrize(
     ("env", "problem"),
     [
-        ("env = 'A=1'", "env has to be a table"),
-        ("env = { A = 1 }", "env: A has to be a text"),
+        ("env = 'A=1'", "env must be a table"),
+        ("env = { A = 1 }", "env: A must be a string"),
         ("env = { 'A-B' = '1' }", "env: 'A-B' is not the name of a variable"),
         ("env = { TOOL_WORKSPACE = '/' }", "env: TOOL_WORKSPACE belongs to the tool"),
     ],

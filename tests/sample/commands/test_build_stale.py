@@ -174,7 +174,7 @@ def test_a_file_added_to_the_outputs_makes_the_target_stale(tool: Tool) -> None:
     ]
     assert (
         reason(tool("build", "--dry-run"), "a")
-        == "its outputs have a file more or less than were built"
+        == "a file was added to its outputs, or removed from them"
     )
 
 
@@ -186,7 +186,7 @@ def test_a_file_added_to_the_outputs_makes_the_target_stale(tool: Tool) -> None:
         (
             "mkdir x; echo > x/one",
             "touch out/a/x/two",
-            "its outputs have a file more or less than were built",
+            "a file was added to its outputs, or removed from them",
         ),
     ],
 )

@@ -48,6 +48,6 @@ def test_the_page_lists_every_promise_about_tasks() -> None:
 def test_the_page_names_the_bounds_of_the_code() -> None:
     text = PAGE.read_text()
 
-    assert f"After {MOST_PLACES:,} places" in text
+    assert f"After {MOST_PLACES:,} steps" in text
     assert f"shorter than {TOLERANCE_NS // 1_000_000} ms" in text
     assert re.search(rf"at most {MOST_ROUNDS} times", text)

@@ -143,7 +143,7 @@ def _private_copy(before: TomlText, context: Context) -> Iterator[Path]:
     try:
         copy.write_text(before.text, encoding="utf-8", newline="")
     except OSError:
-        # For example, the disk is full. Nobody has typed anything yet.
+        # For example, the disk is full. The user has not typed anything yet.
         _remove(directory, context)
         raise
     try:
@@ -213,7 +213,7 @@ def _read_copy(copy: Path, editor: list[str]) -> TomlText:
 
 
 def _refuse_other_files(copy: Path, editor: list[str]) -> None:
-    """Raise EditorFailed if there are other files beside the copy, which the user did not change.
+    """Raise EditorFailed if there are other files next to the copy, which the user did not change.
 
     The user may have saved the changes under another name.
     """
@@ -252,7 +252,7 @@ def _lock_for_writing(
         parse(before.text)
     except ValueError:
         # The file was not TOML before the edit. `context.editing` would fail, because it looks for
-        # a lock_timeout in the settings. Then nobody could repair the file with this command.
+        # a lock_timeout in the settings. Then this command could not be used to repair the file.
         return editing_toml(scope.path, PATIENT_WAIT_SECONDS, context.make_lock, toml_lock)
     return context.editing(scope.path)
 

@@ -9,9 +9,9 @@ from .command import Command
 from .markdown import bullets, page
 
 _ABOUT = (
-    f"Each command of `{PROGRAM}` has a page that describes its arguments, options, output and "
-    f"errors. For the same facts in a terminal, run `{PROGRAM} COMMAND --help`. For JSON, run "
-    f"`{PROGRAM} manifest COMMAND`."
+    f"Each command of `{PROGRAM}` has its own page, which describes its arguments, options, output "
+    f"and errors. To read most of this in a terminal, run `{PROGRAM} COMMAND --help`. If a program "
+    f"needs it as JSON, use `{PROGRAM} manifest COMMAND`."
 )
 _TITLE_OF_KIT = "Settings, sessions, locks and the tool itself"
 _COMMON_PAGES = (

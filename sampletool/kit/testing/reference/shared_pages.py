@@ -79,8 +79,8 @@ def output_page() -> str:
         "When stdout is not a terminal, or with `--json`, a command prints one line of JSON:",
         bullets(
             [
-                "`ok` is true exactly if the exit code is 0.",
-                "`data` is the result. Its members are described on the page of the command.",
+                "`ok` is true if the exit code is 0, and false otherwise.",
+                "`data` is the result. The page of each command describes what it contains.",
                 "`error` is there only if `ok` is false. It has an [error code](errors.md), a "
                 "message, and a hint in `suggestion`.",
                 "`warnings` is a list, which is usually empty.",
@@ -105,9 +105,9 @@ class _Error:
 def errors_page(commands: Sequence[Command]) -> str:
     """Return the page about all errors, sorted by their codes."""
     blocks = [
-        "If a command fails, `error.code` in its JSON output is one of these codes. In the text "
-        "format, the code is at the end of the message, in brackets. Some errors say after how "
-        "many milliseconds a retry can succeed, in `error.retry_after_ms`."
+        "If a command fails, its JSON output contains one of these codes in `error.code`. In the "
+        "text format, the code is in brackets at the end of the message. If it's worth "
+        "trying again, `error.retry_after_ms` says how many milliseconds to wait first."
     ]
     for code, error in sorted(_all_errors(commands).items()):
         blocks.append(f"## `{code}`")

@@ -108,7 +108,7 @@ class Raised:
 
     @property
     def missing_facts(self) -> set[str]:
-        """The facts that the message and the hint name, and that nobody gives."""
+        """The facts that the message and the hint name, and that are never passed."""
         facts: set[str] = set()
         if "message" not in self.arguments:
             facts |= _fields_in(self.error_class.sentence)

@@ -62,7 +62,7 @@ def test_what_a_command_destroys_is_a_sentence() -> None:
         if destroys and command.spec.effect == "nothing":
             faults.append(f'{command.file}: it `destroys` something, and the effect is "nothing".')
 
-    what_to_do = "Write a sentence about what nobody can get back, and name the effect"
+    what_to_do = "Write a sentence about what users cannot get back, and name the effect"
     fail_if_any(faults, what_to_do, _HEADING)
 
 

@@ -67,7 +67,7 @@ def command(
     one task, or use --all for all failed tasks in a queue.
     """
     if (task is None) == (all_of is None):
-        problem = "give the id of one task, or pass --all QUEUE"
+        problem = "pass the ID of a task, or --all QUEUE"
         raise InvalidValues(Mistake("TASK", "INVALID_VALUE", problem))
     opened = _store.connect(ctx, store)
     if task is not None:

@@ -93,7 +93,7 @@ def _report_empty_queue(worker: Worker) -> WorkReport:
     if failed is None:
         worker.context.warn(
             "NOT_COUNTED",
-            "The store is unreachable. So it is unknown whether tasks have failed.",
+            "The store is unreachable, so it is unknown whether any tasks have failed.",
         )
         return worker.report(left=0)
     report = worker.report(left=0, failed=failed.count)
