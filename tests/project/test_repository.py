@@ -71,8 +71,17 @@ def test_the_address_of_the_repository_is_in_one_place_and_where_a_host_reads_it
     )
     files = completed.stdout.split()
 
-    # The badge in the README shows the result of a workflow, so it needs the whole address.
-    assert sorted(files) == ["CITATION.cff", "README.md", f"{PACKAGE}/__init__.py"]
+    # The badge in the README shows the result of a workflow, so it needs the whole address. The
+    # pages for newcomers show the command that clones the repository.
+    expected = [
+        "CITATION.cff",
+        "README.md",
+        "docs/index.md",
+        "docs/start/install.md",
+        "docs/start/quickstart.md",
+        f"{PACKAGE}/__init__.py",
+    ]
+    assert sorted(files) == expected
 
 
 def test_no_pin_names_a_registry() -> None:

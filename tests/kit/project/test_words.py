@@ -1,56 +1,16 @@
 """Help, errors and pages have no words that readers found strange, and no endless sentences."""
 
-from collections import defaultdict
-
 import pytest
 
-from sampletool.kit.project import ROOT
 from tests.kit.project.words import Text, all_texts
 
-_NOT_REWRITTEN = frozenset(
-    {
-        "sampletool/lab",
-    }
-)
-"""The folders and pages whose words are still those of version 0.2. This list only gets shorter."""
 
-
-@pytest.fixture(scope="module")
-def problems() -> dict[str, list[str]]:
-    """Return the problems of each entry of the list, and of everything else under "rewritten"."""
-    found: dict[str, list[str]] = defaultdict(list)
+def test_texts_have_no_strange_words_and_no_long_sentences() -> None:
+    problems = []
     for text in all_texts():
-        found[_entry_of(text.place)] += text.problems()
-    return found
+        problems += text.problems()
 
-
-def _entry_of(place: str) -> str:
-    for entry in _NOT_REWRITTEN:
-        if f"{place}/".startswith(f"{entry}/"):
-            return entry
-    return "rewritten"
-
-
-def test_rewritten_texts_have_no_strange_words_and_no_long_sentences(
-    problems: dict[str, list[str]],
-) -> None:
-    assert problems["rewritten"] == []
-
-
-def test_what_has_no_problem_is_taken_off_the_list(problems: dict[str, list[str]]) -> None:
-    done = [entry for entry in _NOT_REWRITTEN if entry in problems and not problems[entry]]
-
-    assert done == [], "remove these from _NOT_REWRITTEN"
-
-
-def test_each_entry_of_the_list_exists_unless_its_part_was_removed() -> None:
-    missing = []
-    for entry in _NOT_REWRITTEN:
-        part_folder = "/".join(entry.split("/")[:2])
-        if (ROOT / part_folder).exists() and not (ROOT / entry).exists():
-            missing.append(entry)
-
-    assert missing == [], "remove these from _NOT_REWRITTEN"
+    assert problems == []
 
 
 @pytest.mark.parametrize(
