@@ -1,3 +1,3 @@
-"""Race conditions to run, to look at, and to prove gone. Adding one is adding a file to scenarios/."""
+"""Race conditions to run, to look at and to check. To add one, add a file to scenarios/."""
 
 TITLE = "The lab"

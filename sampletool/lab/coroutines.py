@@ -1,7 +1,9 @@
-"""The coroutines of a scenario, in one process, where the only moments at which another goes on are the awaits.
+"""Play a scenario whose workers are coroutines of one process, which can only switch at an await.
 
-`python -m sampletool.lab.coroutines SCENARIO WAY SCHEDULE LETTERS` follows the schedule in the current directory, and
-answers with what was played, pickled. A coroutine is driven by hand instead of by the event loop's own queue.
+    python -m sampletool.lab.coroutines SCENARIO VARIANT SCHEDULE LETTERS
+
+This follows the schedule in the current directory, and prints the played run, pickled. A coroutine
+is driven by hand instead of by the queue of the event loop.
 """
 
 import asyncio
@@ -25,33 +27,40 @@ _NO_PROCESS: Any = SimpleNamespace(at="", past=())
 
 
 class _Task(Worker):
-    """Its step lasts from one await that gives way to the next. If what it awaits is not there yet, it is blocked."""
+    """A coroutine whose step lasts from one await that gives way to the next.
+
+    If what it awaits is not there yet, it is blocked.
+    """
 
     def __init__(self, letter: str, scenario: Scenario, way: Way, world: object) -> None:
         super().__init__(letter, way, _NO_PROCESS, lambda: None)
         assert callable(way.program)
         self.coroutine = way.program(letter, world)
-        self._stands = partial(
-            of_coroutine, self.coroutine, source_of(scenario, way), scenario.private
-        )
+        source = source_of(scenario, way)
+        self._describe = partial(of_coroutine, self.coroutine, source, scenario.private)
         self._steps = [step for step in way.steps if fnmatchcase(letter, step.file)]
-        self._awaits: Any = None
+        self._awaited: Any = None
 
     def look_where(self) -> None:
-        self.stood = self._stands()
+        """Remember where it stands."""
+        self.stood = self._describe()
 
     def come_to_a_step(self) -> None:
-        """Having to wait is none."""
-        self.at = self._steps.pop(0) if len(self._steps) > 1 else self._steps[0]
+        """Name its next step. The last name is used for all further steps."""
+        if len(self._steps) > 1:
+            self.at = self._steps.pop(0)
+        else:
+            self.at = self._steps[0]
 
     def go_on(self) -> None:
+        """Take one step. If it is blocked, only look whether it can continue."""
         if self.is_blocked:
-            self.is_blocked = not self._awaits.done()
+            self.is_blocked = not self._awaited.done()
             return
         self.look_where()
         try:
-            self._awaits = self.coroutine.send(None)
-            self.is_blocked = self._awaits is not None and not self._awaits.done()
+            self._awaited = self.coroutine.send(None)
+            self.is_blocked = self._awaited is not None and not self._awaited.done()
         except StopIteration:
             self.ended = Ended(0, b"", b"")
         except Exception as error:
@@ -69,12 +78,13 @@ async def _play(name: str, variant: str, schedule: str, letters: str) -> Played:
 
 
 def main() -> None:
-    answer: Any
+    """Play one schedule. Print the run, or what is wrong with the schedule."""
+    response: Any
     try:
-        answer = asyncio.run(_play(*sys.argv[1:]))
-    except InvalidValues as refused:
-        answer = refused.mistakes
-    sys.stdout.buffer.write(pickle.dumps(answer))
+        response = asyncio.run(_play(*sys.argv[1:]))
+    except InvalidValues as error:
+        response = error.mistakes
+    sys.stdout.buffer.write(pickle.dumps(response))
 
 
 if __name__ == "__main__":

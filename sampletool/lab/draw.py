@@ -1,9 +1,11 @@
-"""A recorded run as a picture in text: a lane for each worker, and what the shared thing holds.
+"""A recorded run as a picture in text: a lane for each worker, and a column for what they share.
 
-A bar marks the worker that holds the lock, shading one that waits, an arrow the step that broke the invariant.
+A bar marks the worker that holds the lock, shading marks one that waits, and an arrow marks the
+step that broke the invariant.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from shutil import get_terminal_size
 from textwrap import wrap
 
@@ -13,108 +15,199 @@ from .recording import Event, Recording
 from .scenario import STRIKES
 
 WIDTH = 80
-"""Where there is no terminal."""
+"""The width if there is no terminal."""
 
-_WAITS, _IDLE = "░", "·"
-_LEAST_WIDTH, _NARROWEST, _GAP = 40, 10, 5
+_WAITS = "░"
+_IDLE = "·"
+_ARROW = "<=="
+_MIN_TERMINAL_WIDTH = 40
+_MIN_COLUMN_WIDTH = 10
+_EMPTY_COLUMN_WIDTH = 4
+_GAP_WIDTH = 5
 _MARGIN = " " * 5
-_NO_BREAK = "\N{NO-BREAK SPACE}"
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def terminal_width() -> int:
-    return max(get_terminal_size((WIDTH, 24)).columns, _LEAST_WIDTH)
+    """Return how many characters fit into a line of the terminal."""
+    columns = get_terminal_size((WIDTH, 24)).columns
+    return max(columns, _MIN_TERMINAL_WIDTH)
 
 
 def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
-    """One row for each thing that happened, from top to bottom. What does not fit goes on below, between words."""
-    *lanes, last = _widths(recording, width)
-    heads = [
-        f"  {letter}".ljust(lane + _GAP)
-        for letter, lane in zip(recording.workers, lanes, strict=True)
-    ]
-    lines: list[str] = [Painted("".join([_MARGIN, *heads, recording.shared]), BOLD)]
-    over: set[str] = set()
-    held: tuple[str, ...] = ()
+    """Return a row for each event, from top to bottom. Wrap text that does not fit."""
+    *lane_widths, last_width = _column_widths(recording, width)
+    lines: list[str] = [Painted(_header(recording, lane_widths), BOLD)]
+    finished_workers: set[str] = set()
+    previous_holders: tuple[str, ...] = ()
     for event in recording.events:
-        cells = [_cell(event, letter, held, over) for letter in recording.workers]
-        said = [_wrapped(text, lane) for (_, _, text), lane in zip(cells, lanes, strict=True)]
-        shown = _seen(event)
-        parts = [shown] if len(shown) <= last else shown.replace("   <==", "\n<==").split("\n")
-        seen = [line for part in parts for line in _wrapped(part, last)]
-        for row in range(max(len(seen), *map(len, said))):
-            line = f"{event.seq:>3}  " if row == 0 else _MARGIN
-            for (bar, bar_below, _), text, lane in zip(cells, said, lanes, strict=True):
-                line += f"{bar_below if row else bar}{''.join(text[row : row + 1])}".ljust(
-                    lane + _GAP
-                )
-            line = f"{line}{''.join(seen[row : row + 1])}".rstrip()
-            lines.append(Painted(line, RED) if event.note and recording.is_broken else line)
-        held = event.holds
-        over |= {event.worker} if event.over else set()
+        lanes = []
+        for letter, lane_width in zip(recording.workers, lane_widths, strict=True):
+            is_finished = letter in finished_workers
+            lane = _draw_lane(event, letter, lane_width, previous_holders, is_finished)
+            lanes.append(lane)
+        for line in _rows(event, lanes, _wrap_state(event, last_width)):
+            if event.note and recording.is_broken:
+                lines.append(Painted(line, RED))
+            else:
+                lines.append(line)
+        previous_holders = event.holds
+        if event.over:
+            finished_workers.add(event.worker)
     return lines
 
 
+def _header(recording: Recording, lane_widths: Sequence[int]) -> str:
+    header = _MARGIN
+    for letter, lane_width in zip(recording.workers, lane_widths, strict=True):
+        header += f"  {letter}".ljust(lane_width + _GAP_WIDTH)
+    return header + recording.shared
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lane:
+    """What one row of the picture shows in the lane of one worker."""
+
+    bar: str
+    """What is in front of the first line of text."""
+    bar_below: str
+    """What is in front of the other lines."""
+    text: list[str]
+    width: int
+
+    def line(self, number: int) -> str:
+        """Return one line, as wide as the lane."""
+        bar = self.bar if number == 0 else self.bar_below
+        text = self.text[number] if number < len(self.text) else ""
+        return f"{bar}{text}".ljust(self.width + _GAP_WIDTH)
+
+
+def _rows(event: Event, lanes: Sequence[_Lane], state: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of one row. The text in some of its columns may need several."""
+    height = max(len(state), *(len(lane.text) for lane in lanes))
+    for number in range(height):
+        line = _MARGIN
+        if number == 0:
+            line = f"{event.seq:>3}  "
+        for lane in lanes:
+            line += lane.line(number)
+        if number < len(state):
+            line += state[number]
+        yield line.rstrip()
+
+
+def _draw_lane(
+    event: Event,
+    letter: str,
+    width: int,
+    previous_holders: Sequence[str],
+    is_finished: bool,
+) -> _Lane:
+    text = []
+    if event.worker == letter:
+        text = _wrap(label(event), width)
+    bar, bar_below = _bars(event, letter, previous_holders, is_finished)
+    return _Lane(bar=bar, bar_below=bar_below, text=text, width=width)
+
+
+def _bars(
+    event: Event,
+    letter: str,
+    previous_holders: Sequence[str],
+    is_finished: bool,
+) -> tuple[str, str]:
+    """Return what marks the lane of a worker in the first line of a row, and in those below it."""
+    if letter in event.waiting:
+        return f"{_WAITS} ", f"{_WAITS} "
+    has_held = letter in previous_holders
+    holds = letter in event.holds
+    if holds:
+        return "│ " if has_held else "┌ ", "│ "
+    if event.worker == letter:
+        return "└ " if has_held else "  ", "  "
+    if is_finished:
+        return "", ""
+    return f"  {_IDLE}", ""
+
+
 def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
-    """What the signs mean that these pictures have."""
-    events = [event for recording in recordings for event in recording.events]
+    """Return the meaning of the signs that these pictures have."""
+    entries = []
+    for entry in _legend_entries(recordings):
+        # A line is not broken inside of an entry.
+        entries.append(entry.replace(" ", _NO_BREAK_SPACE))
+    lines = _wrap(f"Signs: {', '.join(entries)}", width)
+    return [line.replace(_NO_BREAK_SPACE, " ") for line in lines]
+
+
+def _legend_entries(recordings: Sequence[Recording]) -> Iterator[str]:
+    has_holders = has_waiting = has_several = has_notes = False
+    for recording in recordings:
+        has_several |= len(recording.workers) > 1
+        for event in recording.events:
+            has_holders |= bool(event.holds)
+            has_waiting |= bool(event.waiting)
+            has_notes |= bool(event.note)
+    yield "A1 is A's first step"
+    if has_holders:
+        yield "┌ │ └ holds the lock"
+    if has_waiting:
+        yield f"{_WAITS} has to wait"
+    if has_several:
+        yield f"{_IDLE} stands still"
     schedules = " ".join(recording.schedule for recording in recordings)
-    signs = {
-        "A1": ("is A's first step", True),
-        "┌ │ └": ("holds the lock", any(event.holds for event in events)),
-        _WAITS: ("has to wait", any(event.waiting for event in events)),
-        _IDLE: ("stands still", any(len(recording.workers) > 1 for recording in recordings)),
-        **{f"A{sign}": (f"is {meaning}", sign in schedules) for sign, meaning in STRIKES.items()},
-        "<==": ("marks what is wrong", any(event.note for event in events)),
-    }
-    used = [
-        f"{sign} {meaning}".replace(" ", _NO_BREAK)
-        for sign, (meaning, is_used) in signs.items()
-        if is_used
-    ]
-    return [line.replace(_NO_BREAK, " ") for line in _wrapped(f"Signs: {', '.join(used)}", width)]
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(text, width, break_long_words=False, break_on_hyphens=False)
-
-
-def _widths(recording: Recording, width: int) -> list[int]:
-    """Of the text in each lane, and of the last column; the widest gives way."""
-    said = [
-        [label(event) for event in recording.events if event.worker == letter]
-        for letter in recording.workers
-    ]
-    said.append([recording.shared, *map(_seen, recording.events)])
-    widths = [max([4, *map(len, column)]) for column in said]
-    while (
-        sum(widths) > width - len(_MARGIN) - _GAP * len(recording.workers)
-        and max(widths) > _NARROWEST
-    ):
-        widths[widths.index(max(widths))] -= 1
-    return widths
-
-
-def _seen(event: Event) -> str:
-    return printable(f"{event.state}   <== {event.note.rstrip('.')}" if event.note else event.state)
+    for sign, meaning in STRIKES.items():
+        if sign in schedules:
+            yield f"A{sign} is {meaning}"
+    if has_notes:
+        yield f"{_ARROW} marks what is wrong"
 
 
 def label(event: Event) -> str:
-    """The step, as people say it."""
-    waits = {"blocked": ": has to wait", "resumed": ": has it now"}.get(event.outcome, "")
-    return printable(event.step.upper() if event.outcome == "struck" else f"{event.step}{waits}")
+    """Return the name of the step, and whether it has to wait."""
+    text = event.step
+    if event.outcome == "struck":
+        text = event.step.upper()
+    elif event.outcome == "blocked":
+        text = f"{event.step}: has to wait"
+    elif event.outcome == "resumed":
+        text = f"{event.step}: has it now"
+    return printable(text)
 
 
-def _cell(event: Event, letter: str, held: tuple[str, ...], over: set[str]) -> tuple[str, str, str]:
-    """What marks the lane in the first row, and in those below it; and the text."""
-    acts, holds = event.worker == letter, letter in event.holds
-    text = label(event) if acts else ""
-    if letter in event.waiting:
-        return f"{_WAITS} ", f"{_WAITS} ", text
-    if not acts and not holds:
-        return "" if letter in over else f"  {_IDLE}", "", ""
-    below = "│ " if holds else "  "
-    return (
-        "┌ " if holds and letter not in held else "└ " if letter in held and not holds else below,
-        below,
-        text,
-    )
+def _wrap(text: str, width: int) -> list[str]:
+    return wrap(text, width, break_long_words=False, break_on_hyphens=False)
+
+
+def _column_widths(recording: Recording, width: int) -> list[int]:
+    """Return the width of each lane and of the last column. The widest columns give way."""
+    columns = []
+    for letter in recording.workers:
+        columns.append([label(event) for event in recording.events if event.worker == letter])
+    columns.append([recording.shared, *(_describe_state(event) for event in recording.events)])
+
+    widths = []
+    for texts in columns:
+        widths.append(max([_EMPTY_COLUMN_WIDTH, *(len(text) for text in texts)]))
+    available = width - len(_MARGIN) - _GAP_WIDTH * len(recording.workers)
+    while sum(widths) > available and max(widths) > _MIN_COLUMN_WIDTH:
+        widest = widths.index(max(widths))
+        widths[widest] -= 1
+    return widths
+
+
+def _describe_state(event: Event) -> str:
+    if event.note is None:
+        return printable(event.state)
+    return printable(f"{event.state}   {_ARROW} {event.note.rstrip('.')}")
+
+
+def _wrap_state(event: Event, width: int) -> list[str]:
+    """Return the text of the last column. An arrow that does not fit gets a line of its own."""
+    text = _describe_state(event)
+    if len(text) <= width:
+        return _wrap(text, width)
+    lines = []
+    for part in text.replace(f"   {_ARROW}", f"\n{_ARROW}").split("\n"):
+        lines += _wrap(part, width)
+    return lines

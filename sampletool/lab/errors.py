@@ -63,4 +63,7 @@ class UnexpectedOutcome(ToolError):
 
     code, exit_status = "UNEXPECTED_OUTCOME", ExitStatus.PARTIAL
     sentence = "{surprises}."
-    advice = "If a right variant broke, its protection is missing. Replay the schedule to see what happens."
+    advice = (
+        "If a right variant broke, its protection is missing. "
+        "Replay the schedule to see what happens."
+    )

@@ -1,7 +1,8 @@
 """Every call with files as a step of its own, whether a scenario has named it or not.
 
-A call is merged into the step before it only if no other worker could make a difference in between,
-or if the merged order stands for the same results: opening a file and reading it for the first time.
+A call is merged into the step before it only if no other worker could make a difference in
+between, or if the merged order stands for the same results: opening a file and reading it for the
+first time.
 """
 
 import fcntl

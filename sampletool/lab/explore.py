@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Protocol
 
 from ..kit.context import Context
@@ -201,26 +202,35 @@ def every_class(
 ) -> Generator[Played, None, None]:
     """Yield a run of each class of schedules. With `kills`, then kill A at each of its steps.
 
-    A that is killed after its second step is a program of its own, with classes of its own. So it is
-    explored after none of its steps, after one, and so on, until it is over before it is killed.
+    A that is killed after its second step is a program of its own, with classes of its own. So it
+    is explored after none of its steps, after one, and so on, until it ends before it is killed.
     """
-    kill_after: int | None = None
-    while True:
-        search = Search(_with_kill(run, kill_after), report_progress)
-        has_struck = False
-        with closing(search.runs()) as runs:
+    yield from _search(run, None, report_progress)
+    if not kills:
+        return
+    for kill_after in count():
+        was_killed = False
+        with closing(_search(run, kill_after, report_progress)) as runs:
             for played in runs:
-                is_struck = any(event.outcome == "struck" for event in played.recording.events)
-                has_struck = has_struck or is_struck
-                if kill_after is None or is_struck:
+                if _has_struck(played):
+                    was_killed = True
                     yield played
-        if not kills or (kill_after is not None and not has_struck):
+        if not was_killed:
             return
-        kill_after = 0 if kill_after is None else kill_after + 1
 
 
-def _with_kill(run: RunWithKill, kill_after: int | None) -> Run:
-    return lambda schedule, choose: run(schedule, choose, kill_after)
+def _search(
+    run: RunWithKill,
+    kill_after: int | None,
+    report_progress: Callable[[str], None],
+) -> Generator[Played, None, None]:
+    """Yield a run of each class, with this number of steps before A is killed."""
+    run_with_kill: Run = partial(run, kill_after=kill_after)
+    return Search(run_with_kill, report_progress).runs()
+
+
+def _has_struck(played: Played) -> bool:
+    return any(event.outcome == "struck" for event in played.recording.events)
 
 
 def explore_way(

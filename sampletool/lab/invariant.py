@@ -5,7 +5,10 @@ An invariant that cannot fail calls every program right. The usual mistake is a 
 """
 
 import ast
+from collections.abc import Mapping, Set
 from pathlib import Path
+
+_JUDGES = ("invariant", "always", "after_power_cut")
 
 
 def can_never_fail(file: Path) -> bool:
@@ -20,11 +23,14 @@ def can_never_fail(file: Path) -> bool:
         # Running the file says what is wrong with it.
         return False
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    imported = _imported_functions(tree)
-    judges: tuple[str, ...] = ("invariant", "always")
-    pending = [name for name in judges if name in functions]
-    if "invariant" not in pending:
+    if "invariant" not in functions:
         return False
+    return not _any_can_say_no(functions, _imported_functions(tree))
+
+
+def _any_can_say_no(functions: Mapping[str, ast.FunctionDef], imported: Set[str]) -> bool:
+    """Return whether one of the judges, or a function that it may call, can say no."""
+    pending = [name for name in _JUDGES if name in functions]
     seen: set[str] = set()
     while pending:
         name = pending.pop()
@@ -32,14 +38,13 @@ def can_never_fail(file: Path) -> bool:
             continue
         seen.add(name)
         function = functions[name]
-        is_judge = name in judges
-        if _can_say_no(function, may_return=is_judge):
-            return False
+        if _can_say_no(function, may_return=name in _JUDGES):
+            return True
         called = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
         if called & imported:
-            return False
+            return True
         pending += sorted(called & functions.keys())
-    return True
+    return False
 
 
 def _can_say_no(function: ast.FunctionDef, *, may_return: bool) -> bool:

@@ -1,6 +1,7 @@
 """The side of a learner's file: run one of its functions in the current directory, in a process.
 
     python -m sampletool.lab.learner FILE prepare|always|invariant [KILLED]
+    python -m sampletool.lab.learner FILE after_power_cut [FINISHED]
     python -m sampletool.lab.learner FILE worker ROUNDS NAME
 
 The last line on stderr says what went wrong. The exit code says who is to blame, see outcome.py.
@@ -24,12 +25,14 @@ from .refusals import Refusals, exit_with, refuse
 from .scenario import PACKAGE
 from .worker import report_every_call
 
+_JUDGES = ("after_power_cut", "always", "invariant")
+"""The functions that say what is broken."""
 _MOST_CPU_SECONDS = 1
 """How long a worker may compute between two steps. Only an endless loop takes longer."""
 
 
 class LearnersFile:
-    """A file with the functions prepare(), worker(), always() and invariant()."""
+    """A file with the functions prepare(), worker(), invariant(), always(), after_power_cut()."""
 
     def __init__(self, path: str, *, workers_are_threads: bool = False) -> None:
         self.path = path
@@ -64,12 +67,12 @@ class LearnersFile:
                 return Outcome()
             return _judge(self._functions[part], arguments)
         except AssertionError as error:
-            if part not in ("always", "invariant"):
+            if part not in _JUDGES:
                 return Outcome(FAILED, self._describe(error))
             line = self._line_of(error)
             return Outcome(BROKEN, str(error) or f"line {line}: the assertion does not hold")
         except Exception as error:
-            exit_code = CANNOT_JUDGE if part in ("always", "invariant") else FAILED
+            exit_code = CANNOT_JUDGE if part in _JUDGES else FAILED
             return Outcome(exit_code, self._describe(error))
 
     def describe_worker(self) -> dict[str, Any]:
@@ -114,13 +117,14 @@ class LearnersFile:
 
 
 def _judge(function: Callable[..., object], arguments: Sequence[str]) -> Outcome:
-    """Run invariant() or always(). Return what it says is broken.
+    """Run a function that judges. Return what it says is broken.
 
-    Pass the name of the killed worker, or None, to a function that takes an argument.
+    If it takes an argument, pass the name of the killed worker, or None. after_power_cut() gets the
+    name of the worker that has finished before the power failed.
     """
     if takes_argument(function):
-        killed = arguments[0] if arguments else None
-        verdict = function(killed)
+        name = arguments[0] if arguments else None
+        verdict = function(name)
     else:
         verdict = function()
     if verdict is None or verdict is True:

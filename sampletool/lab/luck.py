@@ -1,57 +1,71 @@
-"""How often a way breaks when nobody arranges anything: the workers are let go at the same moment, and that is all."""
+"""Count how often a variant breaks by luck, when its workers just start at the same moment."""
 
 from collections.abc import Callable
-from functools import partial
 from subprocess import TimeoutExpired
 
 from ..kit.contract.errors import InvalidValues, Mistake
 from ..kit.program import PROGRAM
 from ..kit.stepping.fork_server import ForkServer
-from ..kit.stepping.forked_process import FILE
+from ..kit.stepping.forked_process import FILE, ForkedProcess
 from ..kit.stepping.tracer import Ended
 from .scenario import History, Moment, Scenario, Way
 from .scratch import fork_server_for, scratch
 
-_LONGEST_SECONDS = 10
+_MAX_SECONDS = 10
+"""A worker that takes longer counts as stuck, which breaks the run."""
 
 
 def try_luck(
     scenario: Scenario, way: Way, runs: int, letters: str, check: Callable[[], None]
 ) -> int:
-    """In how many runs the promise was broken, as far as the ends of the workers show it; or a worker stuck."""
+    """Return in how many runs something broke, as far as the ends of the workers show it.
+
+    `check` raises an error when the whole command has to end.
+    """
     if not can_be_lucky(scenario, way):
-        problem = "nothing here is left to luck: the turns of one event loop, or a kill that has to be arranged"
+        problem = "luck plays no role here: the workers share a process, or a kill is arranged"
         hint = f"See {PROGRAM} lab check {scenario.name}."
         raise InvalidValues(Mistake("--by-luck", "INVALID_VALUE", problem, suggestion=hint))
+    broken = 0
     with fork_server_for(scenario.name) as fork_server:
-        return sum(_breaks(scenario, way, letters, fork_server, check) for _ in range(runs))
+        for _ in range(runs):
+            check()
+            if _breaks(scenario, way, letters, fork_server):
+                broken += 1
+    return broken
 
 
 def can_be_lucky(scenario: Scenario, way: Way) -> bool:
+    """Return whether the operating system chooses who goes next, and nobody is struck."""
     return scenario.world is None and not scenario.threads and not way.strikes
 
 
-def _breaks(
-    scenario: Scenario, way: Way, letters: str, fork_server: ForkServer, check: Callable[[], None]
-) -> bool:
-    check()
+def _breaks(scenario: Scenario, way: Way, letters: str, fork_server: ForkServer) -> bool:
     with scratch(way) as (directory, environ):
-        start = partial(fork_server.start, env=environ, cwd=directory, stdout=FILE, stderr=FILE)
-        running = [start(["-m", *way.worker, each]) for each in letters]
+        processes = []
+        for letter in letters:
+            process = fork_server.start(
+                ["-m", *way.worker, letter],
+                env=environ,
+                cwd=directory,
+                stdout=FILE,
+                stderr=FILE,
+            )
+            processes.append(process)
         try:
-            said = [process.communicate(timeout=_LONGEST_SECONDS) for process in running]
+            ends = [_wait_for(process) for process in processes]
         except TimeoutExpired:
-            for process in running:
+            for process in processes:
                 process.kill()
                 process.__exit__()
             return True
         now = scenario.look(directory)
-        ends = (
-            Ended(process.returncode or 0, *output)
-            for process, output in zip(running, said, strict=True)
-        )
-        moments = [
-            Moment(letter, now, now, ended=ended)
-            for letter, ended in zip(letters, ends, strict=True)
-        ]
+        moments = []
+        for letter, ended in zip(letters, ends, strict=True):
+            moments.append(Moment(letter, now, now, ended=ended))
         return any(scenario.invariant(History(letters, moments, now)))
+
+
+def _wait_for(process: ForkedProcess) -> Ended:
+    stdout, stderr = process.communicate(timeout=_MAX_SECONDS)
+    return Ended(process.returncode or 0, stdout, stderr)

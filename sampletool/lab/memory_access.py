@@ -24,7 +24,7 @@ import dis
 import inspect
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Literal
@@ -120,6 +120,15 @@ class AccessFinder:
         self._assigned: set[str] = set()
         self._any_name_may_change = False
         self._instructions: dict[CodeType, dict[int, _Instruction]] = {}
+        self._find_by_kind: Mapping[Kind, Callable[[_Instruction, FrameType], Access | None]] = {
+            "load": self._find_load,
+            "load attribute": self._find_attribute,
+            "store": self._find_store,
+            "store item": self._find_store_item,
+            "update": self._find_update,
+            "iterate": self._find_iteration,
+            "call": self._find_call,
+        }
 
     def add_file(self, path: str, source: str, code: CodeType) -> None:
         """Add a file. Its code and that of all its functions is looked at from now on."""
@@ -141,22 +150,7 @@ class AccessFinder:
         instruction = instructions.get(frame.f_lasti)
         if instruction is None:
             return None
-        match instruction.kind:
-            case "load":
-                return self._find_load(instruction, frame)
-            case "load attribute":
-                return self._find_attribute(instruction, frame)
-            case "store":
-                name = instruction.names[0]
-                return _write(_source_of(instruction.node) or name, f"value {name}")
-            case "store item":
-                return _write(_source_of(instruction.node), "objects")
-            case "update":
-                return self._find_update(instruction, frame)
-            case "iterate":
-                return self._find_iteration(instruction, frame)
-            case "call":
-                return self._find_call(instruction, frame)
+        return self._find_by_kind[instruction.kind](instruction, frame)
 
     def is_variable(self, name: str, value: object) -> bool:
         """Return whether a module-level name is worth showing: threads can change it."""
@@ -242,6 +236,13 @@ class AccessFinder:
         if isinstance(value, _IMMUTABLE):
             del effects["objects"]
         return Access("memory.read", _source_of(instruction.node) or name, effects)
+
+    def _find_store(self, instruction: _Instruction, _frame: FrameType) -> Access:
+        name = instruction.names[0]
+        return _write(_source_of(instruction.node) or name, f"value {name}")
+
+    def _find_store_item(self, instruction: _Instruction, _frame: FrameType) -> Access:
+        return _write(_source_of(instruction.node), "objects")
 
     def _find_update(self, instruction: _Instruction, frame: FrameType) -> Access | None:
         """Find the change of a list by `+=`. Numbers and strings are replaced, not changed."""

@@ -1,4 +1,4 @@
-"""The production lock, as the scenarios' right ways take it."""
+"""The production lock, as the fixed variants of the scenarios take it."""
 
 from pathlib import Path
 
@@ -10,5 +10,5 @@ PATIENT_WAIT_SECONDS = 60.0
 
 
 def lock_named(name: str, signals: Signals | None = None, path: Path | None = None) -> Lock:
-    """A lock file, of that name in the scratch directory if no path is given."""
+    """Return the lock with this name. Without a path, its file is in the scratch directory."""
     return Lock(path or Path(name), name, describe_me("lab", "lab"), signals)

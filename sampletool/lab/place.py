@@ -1,8 +1,8 @@
 """The place of a worker: where its code stands, with the values of its variables, as a short text.
 
 If a worker comes to the same place twice, and has changed nothing and found nothing changed in
-between, it does the same again: it waits. The lab uses this to recognise loops that wait for a file,
-see stepped_worker.py.
+between, it does the same again: it waits. The lab uses this to recognise loops that wait for a
+file, see stepped_worker.py.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Play one schedule for real: the workers are stepped processes, and each continues only in its turn.
+"""Play one schedule for real: the workers are stepped processes that continue only in their turn.
 
 A *step* lasts from one event of a worker to its next, or to its end. Usually, only the events that
 the scenario names are steps. If every call is a step, a worker that would wait for a lock is not
 chosen until the lock is free. Otherwise it is *blocked*: it is asked again after every step of
-another worker, and continues by itself as soon as it can. If all workers that are left wait, the run
-is stuck.
+another worker, and continues by itself as soon as it can. If all workers that are left wait, the
+run is stuck.
 """
 
 import pickle
@@ -14,12 +14,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any
 
 from ..kit.contract.errors import InvalidValues
 from ..kit.contract.expected import EXPECTED, to_tool_error
 from ..kit.stepping.fork_server import ForkServer
-from ..kit.stepping.power_cut import states_after
+from ..kit.stepping.power_cut import NOT_MODELLED, Files, states_after
 from ..kit.stepping.tracer import SteppedProcess
 from .errors import UnexpectedOutcome
 from .recording import (
@@ -50,7 +50,7 @@ from .scratch import scratch
 from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker, read_look
 from .stepped_worker import EveryStepWorker, Worker
 
-_BROKEN: Literal["broken"] = "broken"
+_BROKEN = "broken"
 _MOST_STEPS = 500
 
 
@@ -90,11 +90,9 @@ def play(
     letters = LETTERS[: workers or scenario.workers]
     if scenario.threads:
         return _play_threads(scenario, variant, letters, course, fork_server, check)
+    if scenario.world is not None:
+        return _play_coroutines(scenario, variant, letters, course, fork_server)
     with scratch(way) as (directory, environ), ExitStack() as stack:
-        if scenario.world is not None:
-            program = ["-m", *way.worker, course.schedule, letters]
-            process = fork_server.start(program, env=environ, cwd=directory)
-            return _read_coroutines_response(f"{scenario.name}, {variant}", *process.communicate())
         players = []
         for letter in letters:
             stepped = SteppedProcess(
@@ -107,6 +105,12 @@ def play(
             stack.enter_context(stepped)
             players.append(_worker_class(way)(letter, way, stepped, check))
         return Play(scenario, variant, players, directory).follow(course)
+
+
+def _worker_class(way: Way) -> type[Worker]:
+    if way.takes_every_step:
+        return EveryStepWorker
+    return Worker
 
 
 def _play_threads(
@@ -141,17 +145,23 @@ def _play_threads(
             raise UnexpectedOutcome(surprises=[surprise]) from None
 
 
-def _worker_class(way: Way) -> type[Worker]:
-    if way.takes_every_step:
-        return EveryStepWorker
-    return Worker
-
-
-def _read_coroutines_response(title: str, stdout: bytes, stderr: bytes) -> Played:
-    """Return what coroutines.py has played in its process."""
+def _play_coroutines(
+    scenario: Scenario,
+    variant: str,
+    letters: str,
+    course: Course,
+    fork_server: ForkServer,
+) -> Played:
+    """Let coroutines.py play the schedule in a process of its own."""
+    way = scenario.ways[variant]
+    with scratch(way) as (directory, environ):
+        program = ["-m", *way.worker, course.schedule, letters]
+        process = fork_server.start(program, env=environ, cwd=directory)
+        stdout, stderr = process.communicate()
     if not stdout:
         last_line = stderr.decode().strip().rpartition("\n")[2]
-        raise UnexpectedOutcome(surprises=[f"{title}: {last_line}"])
+        surprise = f"{scenario.name}, {variant}: {last_line}"
+        raise UnexpectedOutcome(surprises=[surprise])
     response = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
     if isinstance(response, Played):
         return response
@@ -197,56 +207,69 @@ class Play:
         """Do what the course says, to the end of all workers."""
         self.kill_after = course.kill_after
         wanted = parse_schedule(course.schedule)
-        if wanted and parts_of(wanted[0])[0] == "A0" != wanted[0]:
-            self._take(wanted[0], ["A0", *(f"A{strike}" for strike in self._strikes())])
+        if wanted:
+            self._strike_before_first_step(wanted[0])
         for worker in self.workers[len(self.taken) :]:
             worker.come_to_a_step()
             if worker.is_over:
                 self._record(worker, worker.current, "done")
-        begun = []
-        for strike in self._strikes():
-            for number in range(len(self.first.stepped.past)):
-                begun.append(f"A0{strike}{number}")
-        is_complete = True
+        strikes_at_start = self._strikes_before_first_step()
         while True:
             possible = self._enabled()
             token: str | None = None
+            is_complete = True
             if len(self.taken) < len(wanted):
                 token = wanted[len(self.taken)]
             elif possible:
                 token = course.choose(possible, self.turns)
                 is_complete = token is not None
             if token is None:
-                break
-            self._take(token, possible + begun)
-            begun = []
-        return self._played(is_complete)
+                return self._played(is_complete)
+            self._take(token, possible + strikes_at_start)
+            strikes_at_start = []
+
+    def _strike_before_first_step(self, token: str) -> None:
+        """Take a token such as `A0!3`, which strikes A before it comes to its first step."""
+        step, strike, _ = parts_of(token)
+        if step == "A0" and strike:
+            strikes = [f"A{each}" for each in self._strikes()]
+            self._take(token, ["A0", *strikes])
+
+    def _strikes_before_first_step(self) -> list[str]:
+        """Return the tokens that would strike A at an event before its first step."""
+        tokens = []
+        for strike in self._strikes():
+            for number in range(len(self.first.stepped.past)):
+                tokens.append(f"A0{strike}{number}")
+        return tokens
 
     def _enabled(self) -> list[str]:
         """Return the tokens that can be taken now."""
-        left = [worker for worker in self.workers if not worker.is_over]
-        if self.way.in_turn:
-            left = left[:1]
+        remaining = self._remaining_workers()
         if self.kill_after is not None:
-            return self._enabled_with_kill(left)
-        enabled = []
-        for worker in left:
-            if worker.can_go_on():
-                enabled.append(f"{worker.letter}{worker.done + 1}")
-        if self.first in left:
-            return enabled + [f"A{strike}" for strike in self._strikes()]
-        if not left and POWER_CUT in self._strikes():
-            return [f"A{POWER_CUT}"]
+            return self._enabled_with_kill(remaining)
+        enabled = [_next_token(worker) for worker in remaining if worker.can_go_on()]
+        if self.first in remaining:
+            enabled += [f"A{strike}" for strike in self._strikes()]
+        elif not remaining and POWER_CUT in self._strikes():
+            enabled.append(f"A{POWER_CUT}")
         return enabled
 
-    def _enabled_with_kill(self, left: Sequence[Worker]) -> list[str]:
+    def _remaining_workers(self) -> list[Worker]:
+        """Return the workers that have not ended. If they go in turn, return only the next one."""
+        remaining = [worker for worker in self.workers if not worker.is_over]
+        if self.way.in_turn:
+            return remaining[:1]
+        return remaining
+
+    def _enabled_with_kill(self, remaining: Sequence[Worker]) -> list[str]:
         """Return the tokens that can be taken. After its last step, A can only be killed."""
         enabled = []
-        for worker in left:
+        for worker in remaining:
             if worker is self.first and worker.done == self.kill_after:
                 enabled.append(f"A{KILL}")
             elif worker.can_go_on():
-                enabled.append(f"{worker.letter}{worker.done + 1}")
+                enabled.append(_next_token(worker))
         return enabled
 
     def _strikes(self) -> str:
@@ -256,12 +279,8 @@ class Play:
         return self.way.strikes or ""
 
     def _take(self, token: str, possible: Sequence[str]) -> None:
-        step, strike, events = parts_of(token)
-        needed = {step, f"A{strike}"} if events else {token}
-        may_kill = self.way.takes_every_step and token == f"A{KILL}" and not self.first.is_over
-        if not needed <= set(possible) and not may_kill:
-            there = ", ".join(possible) or "no more steps"
-            raise bad_schedule(token, f"{token} is not possible there; possible are {there}")
+        """Take one token. Raise InvalidValues if it is not possible here."""
+        self._check_possible(token, possible)
         if len(self.taken) == _MOST_STEPS:
             problem = (
                 f"{token[0]} does not end: {_MOST_STEPS} steps were taken. Let worker() do less: "
@@ -270,7 +289,8 @@ class Play:
             raise UnexpectedOutcome(surprises=[problem])
         self.taken.append(token)
         worker = next(worker for worker in self.workers if worker.letter == token[0])
-        past = len(worker.stepped.past)
+        events_before = len(worker.stepped.past)
+        _, strike, events = parts_of(token)
         if events:
             at = self._go_into_its_step(worker, token, int(events))
             self._strike(worker, strike, at)
@@ -278,13 +298,36 @@ class Play:
             self._strike(worker, strike, _where(worker))
         else:
             self._go_on(worker)
-        within = range(1, len(worker.stepped.past) - past) if worker is self.first else ()
-        later = [f"{token}{sign}{number}" for sign in self._strikes() for number in within]
-        self.choices.append([*possible, *later])
+        events_done = len(worker.stepped.past) - events_before
+        self.choices.append([*possible, *self._strikes_within(worker, token, events_done)])
         if isinstance(worker, EveryStepWorker):
             self._note_turn(worker, token, possible)
         else:
             self._ask_the_blocked()
+
+    def _check_possible(self, token: str, possible: Sequence[str]) -> None:
+        step, strike, events = parts_of(token)
+        needed = {token}
+        if events:
+            # It strikes A within a step, so both the step and the strike have to be possible.
+            needed = {step, f"A{strike}"}
+        if needed <= set(possible):
+            return
+        is_kill = token == f"A{KILL}"
+        if is_kill and self.way.takes_every_step and not self.first.is_over:
+            return
+        alternatives = ", ".join(possible) or "no more steps"
+        raise bad_schedule(token, f"{token} is not possible there; possible are {alternatives}")
+
+    def _strikes_within(self, worker: Worker, token: str, events: int) -> list[str]:
+        """Return the tokens that would strike A within the step that it has taken."""
+        if worker is not self.first:
+            return []
+        tokens = []
+        for strike in self._strikes():
+            for number in range(1, events):
+                tokens.append(f"{token}{strike}{number}")
+        return tokens
 
     def _note_turn(self, worker: EveryStepWorker, token: str, possible: Sequence[str]) -> None:
         turn = Turn(
@@ -400,14 +443,21 @@ class Play:
         """Yield what `look` sees in each state that the disk may have after a power cut now."""
         if POWER_CUT not in (self.way.strikes or ""):
             return
-        past = self.first.stepped.past
-        states = states_after(self.before, past, str(self.directory))
-        different_states = {frozenset(files.items()) for files in states}
+        different_states = {frozenset(files.items()) for files in self._disks()}
         for files in sorted(different_states, key=sorted):
             with TemporaryDirectory(dir=self.directory.parent) as disk:
                 for name, content in files:
                     Path(disk, name).write_bytes(content)
                 yield self._look(Path(disk))
+
+    def _disks(self) -> Iterator[Files]:
+        """Yield each state that the disk may have after a power cut now."""
+        for event in self.first.stepped.past:
+            if event.name in NOT_MODELLED:
+                problem = f"what {event.name} leaves after a power cut is not known"
+                surprise = f"{self.scenario.name}, {self.variant}: {problem}"
+                raise UnexpectedOutcome(surprises=[surprise])
+        yield from states_after(self.before, self.first.stepped.past, str(self.directory))
 
     def _judge(self, now: Any, *, is_over: bool, prefix: str = "") -> bool:
         """Return whether something is broken that was not before."""
@@ -418,19 +468,17 @@ class Play:
             now=now,
             is_over=is_over,
             directory=self.directory,
+            disks=self._disks,
         )
         for reason in self.scenario.invariant(history):
             self.found[prefix + reason] = None
         return len(self.found) > known
 
     def _played(self, is_complete: bool) -> Played:
-        """Return the recording. If no step is marked as the one that broke it, mark the last."""
+        """Return the recording of the run."""
         reasons = self._reasons() if is_complete else []
-        events = self.events
-        if reasons and events and not any(event.note == _BROKEN for event in events):
-            stuck = any(not worker.is_over for worker in self.workers)
-            note = "nobody can go on" if stuck else _BROKEN
-            events[-1] = replace(events[-1], note=note)
+        if reasons:
+            self._mark_last_event()
         verdict: Verdict = "broken" if reasons else "holds"
         recording = Recording(
             scenario=self.scenario.name,
@@ -441,9 +489,18 @@ class Play:
             verdict=verdict,
             reason=reasons[0] if reasons else None,
             also=tuple(reasons[1:]),
-            events=tuple(events),
+            events=tuple(self.events),
         )
         return Played(recording, self.choices, tuple(self.turns), is_complete)
+
+    def _mark_last_event(self) -> None:
+        """Mark the last event as the one that broke something, unless another one is marked."""
+        if not self.events or any(event.note == _BROKEN for event in self.events):
+            return
+        note = _BROKEN
+        if any(not worker.is_over for worker in self.workers):
+            note = "nobody can go on"
+        self.events[-1] = replace(self.events[-1], note=note)
 
     def _reasons(self) -> list[str]:
         """Return all that is broken, beginning with what the story of this variant is about."""
@@ -483,6 +540,10 @@ class Play:
                 problem = f"{worker.letter} came to none of its steps ({complaint})"
                 surprise = f"{self.scenario.name}, {self.variant}: {problem}"
                 raise UnexpectedOutcome(surprises=[surprise])
+
+
+def _next_token(worker: Worker) -> str:
+    return f"{worker.letter}{worker.done + 1}"
 
 
 def _where(worker: Worker) -> str:

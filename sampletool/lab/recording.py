@@ -1,6 +1,6 @@
-"""A recorded run: what each worker did, in which order, what the shared thing held, and how it ended.
+"""A recorded run: what each worker did, in which order, what they shared, and how it ended.
 
-It carries no clock and no process numbers: a schedule that is replayed gives the same recording.
+It contains no times and no process numbers, so a replayed schedule gives the same recording.
 """
 
 import re
@@ -18,34 +18,36 @@ _TOKEN = re.compile(f"([{LETTERS}][0-9]*)(?:([{re.escape(''.join(STRIKES))}])([0
 
 @dataclass(frozen=True)
 class Event:
-    """One line of the record."""
+    """One thing that happened in a run: one row of its picture."""
 
     seq: int
     worker: str
     number: int
-    """Which step of this worker it is, counted from 1."""
+    """The number of the worker's step, from 1."""
     step: str
     outcome: Happened
-    """`blocked`: it has to wait for another; `resumed`: what it waited for has come."""
+    """`blocked` if the worker has to wait, and `resumed` if it does not wait any more."""
     state: str
-    """What the shared thing holds afterwards."""
+    """The content of what the workers share, after the event."""
     holds: tuple[str, ...] = ()
-    """The workers that are alone with it afterwards."""
+    """The workers that hold the lock afterwards."""
     waiting: tuple[str, ...] = ()
+    """The workers that have to wait afterwards."""
     over: bool = False
-    """The worker has ended with this."""
+    """Whether the worker has exited with this event."""
     note: str | None = None
+    """What is wrong, if something is."""
     at: str | None = None
-    """The file and line, below the package, at which the worker stood before this."""
+    """The file and line, below the package, at which the worker stood before the event."""
     private: dict[str, str] | None = None
-    """What its own copies held when it stood there."""
+    """The values of its own copies when it stood there."""
     on_disk: tuple[str, ...] | None = None
-    """What the shared thing may hold after a power cut at this moment, in scenarios of power cuts."""
+    """What may be left after a power cut at this moment, in scenarios with power cuts."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One run of one way."""
+    """One run of one variant."""
 
     scenario: str
     variant: str
@@ -54,13 +56,14 @@ class Recording:
     schedule: str
     verdict: Verdict
     reason: str | None
-    """What is broken; of several things, what the story of this way is about."""
+    """What is broken. If there are several things, it is the one that the variant stands for."""
     also: tuple[str, ...]
     """What else is broken."""
     events: tuple[Event, ...]
 
     @property
     def is_broken(self) -> bool:
+        """Whether something is broken."""
         return self.verdict == "broken"
 
 
@@ -84,7 +87,7 @@ class Played:
 
     recording: Recording
     choices: list[list[str]]
-    """What could have been chosen at each token of its schedule."""
+    """The tokens that could have been chosen at each position of its schedule."""
     turns: tuple[Turn, ...] = ()
     """Each step, if every call is a step."""
     is_complete: bool = True
@@ -92,33 +95,30 @@ class Played:
 
 
 def parse_schedule(text: str) -> list[str]:
-    """`A1 B1 A2 A!` as tokens.
+    """Return the tokens of a schedule such as `A1 B1 A2 A!`. Raise InvalidValues if one is wrong.
 
-    `A!` strikes A before its next step, `A2!3` in its second step, after three of the events in it; `A0!3` before its
-    first step.
+    * `A!` strikes A before its next step.
+    * `A2!3` strikes A in its second step, after three events of this step.
+    * `A0!3` strikes A before its first step, after three events.
     """
-    for word in text.split():
-        if not _TOKEN.fullmatch(word):
-            raise bad_schedule(
-                text,
-                f"{word!r} in the schedule is neither a step such as A1 nor a strike such as A!",
-            )
-    return text.split()
+    tokens = text.split()
+    for token in tokens:
+        if not _TOKEN.fullmatch(token):
+            kinds = "neither a step such as A1 nor a strike such as A!"
+            raise bad_schedule(text, f"{token!r} in the schedule is {kinds}")
+    return tokens
 
 
 def parts_of(token: str) -> tuple[str, str, str]:
-    """The step, the strike and the number of events of `A2!3`; what a token does not have is empty."""
+    """Return the three parts of a token: the step, the strike and the number of events.
+
+    For `A2!3`, these are A2, ! and 3. A part that the token does not have is empty.
+    """
     step, strike, events = _TOKEN.findall(token)[0]
     return step, strike, events
 
 
-def bad_schedule(text: str, message: str) -> InvalidValues:
-    return InvalidValues(
-        Mistake(
-            "--schedule",
-            "INVALID_VALUE",
-            message,
-            text,
-            'A schedule looks like this: "A1 B1 A2 B2".',
-        )
-    )
+def bad_schedule(text: str, problem: str) -> InvalidValues:
+    """Return the error for a schedule that cannot be followed."""
+    hint = 'A schedule looks like this: "A1 B1 A2 B2".'
+    return InvalidValues(Mistake("--schedule", "INVALID_VALUE", problem, text, hint))

@@ -9,7 +9,7 @@ The classes are not known before. So the search starts with one run, and looks f
 
 1. Find each pair of conflicting steps i and j of different workers, i before j, that no chain of
    other conflicts keeps in this order.
-2. Plan a run that is the same until i, and takes another worker's step there, so that j comes first.
+2. Plan a run that is the same until i, and takes another worker's step there: so j comes first.
 3. Run what was planned, and look for races in it, until nothing is planned any more.
 
 This is *dynamic partial-order reduction* (Flanagan and Godefroid, 2005), with the source sets of
@@ -21,14 +21,14 @@ Example: A and B each read a counter, write a temporary file of their own, and r
 70 schedules and 4 classes: A before B, B before A, and both read before one or the other renames.
 
 What this depends on: a step has the same effects whenever it is taken in the same situation, and
-each effect is known. A worker that waits in a loop is treated as if it slept until something that it
-reads changes, see stepped_worker.py. Otherwise there would be no end of schedules.
+each effect is known. A worker that waits in a loop is treated as if it slept until something that
+it reads changes, see stepped_worker.py. Otherwise there would be no end of schedules.
 """
 
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -274,31 +274,53 @@ def races_of(
             *_taken_before(later, turns, predecessors),
         ]
         for earlier in racing:
-            # The steps that do not depend on the earlier step can come before it.
-            independent = [
-                position
-                for position in range(earlier + 1, later)
-                if not _has(predecessors[position], earlier)
-            ]
-            moved = [*independent, later]
-            moved_bits = _bits(moved)
-            initials = []
-            for position in moved:
-                is_first = not predecessors[position] & moved_bits
-                if is_first:
-                    initials.append(turns[position].worker)
+            initials = _initials(earlier, later, turns, predecessors)
             if is_covered(earlier, initials):
                 continue
             tokens = {token[0]: token for token in turns[earlier].possible}
             preferred = [turns[later].worker, *initials]
-            candidates = [letter for letter in preferred if letter in initials and letter in tokens]
-            if candidates:
-                yield earlier, tokens[candidates[0]]
+            first_choice = _first_of(preferred, initials, tokens)
+            if first_choice is not None:
+                yield earlier, tokens[first_choice]
                 continue
             # The worker waits there, so another one has to come first. It is not known which.
             for letter, token in tokens.items():
                 if not is_covered(earlier, [letter]):
                     yield earlier, token
+
+
+def _first_of(
+    preferred: Sequence[str],
+    initials: Sequence[str],
+    tokens: Mapping[str, str],
+) -> str | None:
+    """Return the first preferred worker that can go first and has a token."""
+    for letter in preferred:
+        if letter in initials and letter in tokens:
+            return letter
+    return None
+
+
+def _initials(
+    earlier: int,
+    later: int,
+    turns: Sequence[Turn],
+    predecessors: Sequence[int],
+) -> list[str]:
+    """Return the workers that can go first, so that the later step comes before the earlier one."""
+    # The steps that do not depend on the earlier step can come before it.
+    moved = []
+    for position in range(earlier + 1, later):
+        if not _has(predecessors[position], earlier):
+            moved.append(position)
+    moved.append(later)
+    moved_bits = _bits(moved)
+    initials = []
+    for position in moved:
+        is_first = not predecessors[position] & moved_bits
+        if is_first:
+            initials.append(turns[position].worker)
+    return initials
 
 
 def _racing_with(

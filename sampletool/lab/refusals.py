@@ -119,14 +119,23 @@ class Refusals:
     def start(self) -> None:
         """Refuse from now on what cannot be stepped. Do this before the file is run."""
         sys.addaudithook(self._see)
-        for name in _CLOCKS:
+        for name in (*_CLOCKS, *_CLOCK_READERS):
             self._refuse_call(time, name, f"reads the clock (time.{name})")
-        for name in _CLOCK_READERS:
-            self._refuse_call(time, name, f"reads the clock (time.{name})")
-        # First, because they would be refused for their random numbers.
+        self._refuse_datetime()
+        self._skip_sleep()
         for name in _TEMPORARY_FILES:
             problem = f"creates a file with a random name (tempfile.{name})"
             self._refuse_call(tempfile, name, f"{problem}; use a fixed name such as data.tmp")
+        self._refuse_chance()
+        for name in ("mkfifo", "mknod"):
+            self._refuse_call(os, name, f"uses a special file (os.{name})")
+        # Before Python 3.13, a thread that is started is no audit event.
+        self._refuse_call(_thread, "start_new_thread", self._thread_problem())
+        for name in ("_start_new_thread", "_start_joinable_thread"):
+            if hasattr(threading, name):
+                self._refuse_call(threading, name, self._thread_problem())
+
+    def _refuse_chance(self) -> None:
         for name in _RANDOM_FUNCTIONS:
             self._refuse_call(random, name, f"depends on chance (random.{name})")
         for name in ("Random", "SystemRandom"):
@@ -138,15 +147,6 @@ class Refusals:
         for name in ("uuid1", "uuid4"):
             problem = f"depends on chance (uuid.{name})"
             self._refuse_call(uuid, name, f"{problem}; for a file name, use the name of the worker")
-        for name in ("mkfifo", "mknod"):
-            self._refuse_call(os, name, f"uses a special file (os.{name})")
-        # Before Python 3.13, a thread that is started is no audit event.
-        self._refuse_call(_thread, "start_new_thread", self._thread_problem())
-        for name in ("_start_new_thread", "_start_joinable_thread"):
-            if hasattr(threading, name):
-                self._refuse_call(threading, name, self._thread_problem())
-        self._refuse_datetime()
-        self._skip_sleep()
 
     def _thread_problem(self) -> str:
         if self._workers_are_threads:

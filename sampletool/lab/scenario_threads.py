@@ -3,7 +3,7 @@
     python -m sampletool.lab.scenario_threads SOCKET SCENARIO VARIANT LETTERS
 
 The scenario's file is run again here. Otherwise its locks would be those that it got when the fork
-server loaded it, at which a thread does not stop. threads.py explains how the lab steps the threads.
+server loaded it, at which a thread does not stop. threads.py explains how the lab steps threads.
 """
 
 import base64

@@ -1,10 +1,11 @@
 """Find the starter files of the exercises.
 
 A starter file has the bug of a race as a learner would write it, and the functions prepare() and
-invariant(). The learner changes it until `tool lab try` finds no broken schedule. It has the name of
-its scenario, and is in exercises/ where the scenario is in scenarios/.
+invariant(). The learner changes it until `tool lab try` finds no broken schedule. It has the name
+of its scenario, and is in exercises/ where the scenario is in scenarios/.
 """
 
+import ast
 from pathlib import Path
 
 from .errors import NoExercise
@@ -28,6 +29,22 @@ def starter_text(name: str) -> str:
         available = ", ".join(exercise_names())
         raise NoExercise(scenario=name, suggestion=f"These races have one: {available}.")
     return path.read_text()
+
+
+def exercise_after(file: Path) -> str | None:
+    """Return the exercise after the one in this file, "" if it is the last one.
+
+    Return None if the file is no exercise: an exercise has a docstring that begins with the word.
+    """
+    docstring = ast.get_docstring(ast.parse(file.read_bytes())) or ""
+    if not docstring.startswith("Exercise:"):
+        return None
+    names = exercise_names()
+    title = docstring.partition("\n")[0]
+    for name, following in zip(names, [*names[1:], ""], strict=True):
+        if f'"""{title}' in starter_text(name):
+            return following
+    return None
 
 
 def starter_file_name(name: str) -> str:

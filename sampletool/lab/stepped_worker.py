@@ -1,8 +1,8 @@
 """One worker of a run: a stepped process that goes from one step to the next, or has to wait.
 
 There are two kinds. A `Worker` stops at the steps that its scenario names. An `EveryStepWorker`
-stops at every call that has to do with files. It also knows what each step has read and changed, and
-whether the worker is in a loop that waits for a file.
+stops at every call that has to do with files. It also knows what each step has read and changed,
+and whether the worker is in a loop that waits for a file.
 """
 
 import fcntl
@@ -73,7 +73,10 @@ class Worker:
         self.come_to_a_step()
 
     def do_events(self, number: int) -> bool:
-        """Do this many events of its step, and stop before the next. Return whether there are so many."""
+        """Do this many events of its step, and stop before the next.
+
+        Return whether there are so many.
+        """
         for done in range(number):
             at = self.stepped.at
             if at is None or at.name == "blocked":
@@ -115,7 +118,7 @@ class Worker:
         self.ended = self.stepped.finish()
 
     def complaint(self) -> str | None:
-        """Return how it failed: the code of its response, or its exit code. None if it succeeded."""
+        """Return how it failed: the code of its response, or its exit code. None after success."""
         if self.ended is None or self.ended.status == 0:
             return None
         with suppress(KeyError, TypeError):
@@ -169,7 +172,7 @@ class EveryStepWorker(Worker):
     last_named: str = "start"
 
     def can_go_on(self) -> bool:
-        """Return whether its next step makes sense now: it does not wait for a lock or for a file."""
+        """Return whether its next step makes sense now: it waits for no lock and no file."""
         event = self.stepped.at
         if event is None or self.waits_for is not None:
             return False

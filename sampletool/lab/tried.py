@@ -10,10 +10,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ..kit.contract.errors import InvalidValues, Mistake
 from ..kit.contract.text import printable
 from ..kit.stepping.fork_server import ForkServer
+from ..kit.stepping.power_cut import Files
 from .errors import CannotTry, UnexpectedOutcome
 from .explore import every_class
 from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, REFUSED, Outcome
@@ -42,6 +44,8 @@ class Bound:
     """How often each worker calls worker()."""
     kill: bool = False
     """Whether A is also killed, after each of its steps."""
+    power_cut: bool = False
+    """Whether the power also fails, after each step of A."""
     threads: bool = False
     """Whether the workers are threads of one process."""
 
@@ -60,8 +64,10 @@ class Bound:
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         if self.threads:
             return f"{self.workers} threads, {rounds} each"
-        kills = "A killed after each of its steps" if self.kill else "no kills"
-        return f"{self.workers} workers, {rounds} each, {kills}"
+        strikes = "A killed after each of its steps" if self.kill else "no kills"
+        if self.power_cut:
+            strikes += ", a power cut after each step of A"
+        return f"{self.workers} workers, {rounds} each, {strikes}"
 
 
 class TriedFile:
@@ -75,12 +81,21 @@ class TriedFile:
         check: Callable[[], None],
     ) -> None:
         self.file = file
-        self.bound = replace(bound, threads=declares_threads(file))
-        if bound.kill and self.bound.threads:
+        functions = _functions_of(file)
+        has_threads = declares_threads(file)
+        if bound.kill and has_threads:
             raise _refuse_kill()
+        self.bound = replace(
+            bound,
+            threads=has_threads,
+            kill=bound.kill or declares_kill(file),
+            power_cut="after_power_cut" in functions and not has_threads,
+        )
         self._fork_server = fork_server
         self._check = check
-        self._has_always = "always" in _functions_of(file)
+        self._has_always = "always" in functions
+        self._judged_disks: dict[tuple[str, frozenset[tuple[str, bytes]]], str | None] = {}
+        """What after_power_cut() says is broken, by the worker that has finished and the files."""
         self._takes_killed = _takes_argument(file, "invariant")
         self._worker_program = (
             "sampletool.lab.learner",
@@ -193,11 +208,7 @@ class TriedFile:
         """Yield what is broken: first what the workers' exit codes say, then what the file says."""
         self._raise_if_refused(history)
         if not history.is_over:
-            if self._has_always:
-                outcome = run_part("always", history.directory, ())
-                broken = self._broken_part("always", outcome, is_serial=True)
-                if broken:
-                    yield broken
+            yield from self._judge_moment(history, run_part)
             return
         failures = list(self._failures(history))
         if failures:
@@ -210,6 +221,37 @@ class TriedFile:
         broken = self._broken_part("invariant", outcome, is_serial=_is_serial(history))
         if broken:
             yield broken
+
+    def _judge_moment(self, history: History, run_part: RunPart) -> Iterator[str]:
+        """Yield what is broken after a step."""
+        if self._has_always:
+            outcome = run_part("always", history.directory, ())
+            broken = self._broken_part("always", outcome, is_serial=True)
+            if broken:
+                yield broken
+        if self.bound.power_cut and history.moments[-1].worker == LETTERS[0]:
+            yield from self._judge_disks(history)
+
+    def _judge_disks(self, history: History) -> Iterator[str]:
+        """Yield what is broken if the power fails now. Only what A has done may be lost."""
+        finished = LETTERS[0] if history.statuses.get(LETTERS[0]) == 0 else ""
+        for files in history.disks():
+            state = (finished, frozenset(files.items()))
+            if state not in self._judged_disks:
+                self._judged_disks[state] = self._judge_disk(history.directory, files, finished)
+            broken = self._judged_disks[state]
+            if broken is not None:
+                yield f"After a power cut: {broken}"
+                return
+
+    def _judge_disk(self, directory: Path, files: Files, finished: str) -> str | None:
+        """Return what after_power_cut() says is broken if the disk has these files."""
+        with TemporaryDirectory(dir=directory.parent) as disk:
+            for name, content in files.items():
+                Path(disk, name).write_bytes(content)
+            arguments = [finished] if finished else []
+            outcome = self._run_in_process("after_power_cut", Path(disk), arguments)
+        return self._broken_part("after_power_cut", outcome, is_serial=True)
 
     def _raise_if_refused(self, history: History) -> None:
         """Raise CannotTry as soon as a worker has done something that cannot be stepped."""
@@ -229,10 +271,13 @@ class TriedFile:
                 raise CannotTry(file=str(self.file), problem=without_full_stop(problem))
             yield f"{letter} failed, {without_full_stop(reason)}."
 
-    def _run_in_process(self, part: str, directory: Path, killed: Sequence[str]) -> Outcome:
-        """Run this function of the file in a process of its own."""
+    def _run_in_process(self, part: str, directory: Path, names: Sequence[str]) -> Outcome:
+        """Run this function of the file in a process of its own.
+
+        `names` are the workers that it is told of: those that were killed, for example.
+        """
         path = str(self.file.absolute())
-        program = ["-m", "sampletool.lab.learner", path, part, *killed]
+        program = ["-m", "sampletool.lab.learner", path, part, *names]
         environ = private_environ(directory.parent / "home")
         process = self._fork_server.start(program, env=environ, cwd=directory)
         try:
@@ -277,7 +322,7 @@ def trying(
     bound: Bound | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[TriedFile]:
-    """Yield the file, ready to be run. Raise CannotTry if the block shows that this is not possible.
+    """Yield the file, ready to be run. Raise CannotTry if the block shows that it cannot be run.
 
     `check` raises an error when the whole command has to end.
     """
@@ -342,6 +387,15 @@ def declares_threads(file: Path) -> bool:
             case ast.Assign(targets=[ast.Name(id="WORKERS")]):
                 problem = f'line {statement.lineno}: WORKERS must be "threads" or "processes"'
                 raise CannotTry(file=str(file), problem=problem)
+    return False
+
+
+def declares_kill(file: Path) -> bool:
+    """Return whether the file says that A is also killed: KILL = True."""
+    for statement in _parse(file).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id="KILL")], value=ast.Constant(value=True)):
+                return True
     return False
 
 

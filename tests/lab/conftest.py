@@ -21,7 +21,9 @@ class Lab:
         return play(find(name), variant, schedule, fork_server=self.fork_server).recording
 
     def explore(self, name: str, variant: str, workers: int | None = None) -> Exploration:
-        return explore_way(partial(play, find(name), variant, fork_server=self.fork_server, workers=workers))
+        return explore_way(
+            partial(play, find(name), variant, fork_server=self.fork_server, workers=workers)
+        )
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,11 @@ def test_two_workers_with_two_steps_have_the_six_schedules_there_are(lab: Lab) -
     expected = set()
     for own in combinations(range(4), 2):
         letters = ["A" if place in own else "B" for place in range(4)]
-        expected.add(" ".join(f"{letter}{letters[: i + 1].count(letter)}" for i, letter in enumerate(letters)))
+        expected.add(
+            " ".join(
+                f"{letter}{letters[: i + 1].count(letter)}" for i, letter in enumerate(letters)
+            )
+        )
 
     explored = lab.explore("lost-config-update", "naive")
 
@@ -28,7 +32,9 @@ def test_two_workers_with_two_steps_have_the_six_schedules_there_are(lab: Lab) -
 
 
 def test_of_the_ninety_schedules_of_three_workers_only_the_serial_ones_are_good(lab: Lab) -> None:
-    follow = partial(play, find("lost-config-update"), "naive", fork_server=lab.fork_server, workers=3)
+    follow = partial(
+        play, find("lost-config-update"), "naive", fork_server=lab.fork_server, workers=3
+    )
     runs = [*islice(every_run(follow), scale(8, 100))]
 
     assert len({run.schedule for run in runs}) == len(runs) == scale(8, 90)
@@ -85,5 +91,6 @@ def test_a_right_way_that_breaks_and_a_wrong_one_that_does_not_are_surprises() -
 
     assert (surprise("naive", RUN, holds), surprise("fixed", holds, holds)) == (None, None)
     assert surprise("naive", holds, holds) == "lost, naive breaks on 0 of 2 schedules"
-    expected = "lost, fixed breaks on 1 of 2 schedules although it is fixed, such as A1 B1 A2 B2: A is lost"
+    count = "lost, fixed breaks on 1 of 2 schedules although it is fixed"
+    expected = f"{count}, such as A1 B1 A2 B2: A is lost"
     assert surprise("fixed", holds, RUN) == expected

@@ -91,7 +91,9 @@ def outcomes(runs: list[Recording]) -> set[tuple[str | None, str]]:
 
 
 @pytest.mark.parametrize("name", list(PROGRAMS)[: scale(4, len(PROGRAMS))])
-def test_every_outcome_of_full_exploration_is_found_with_fewer_runs(tmp_path: Path, name: str) -> None:
+def test_every_outcome_of_full_exploration_is_found_with_fewer_runs(
+    tmp_path: Path, name: str
+) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PROGRAMS[name])
     with trying(file) as tried_file:

@@ -20,11 +20,16 @@ def test_a_scenario_tells_its_whole_story(name: str) -> None:
     assert all(way == NAIVE or way.startswith(("wrong-", FIXED)) for way in scenario.ways)
     assert scenario.happened[1].startswith("https://")
     assert scenario.question.endswith("?")
-    assert all(text and text[0].isupper() and text.endswith((".", "?")) for text in (scenario.rule, scenario.promise))
+    assert all(
+        text and text[0].isupper() and text.endswith((".", "?"))
+        for text in (scenario.rule, scenario.promise)
+    )
 
 
 @EVERY
-def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(lab: Lab, name: str) -> None:
+def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(
+    lab: Lab, name: str
+) -> None:
     for variant, way in find(name).ways.items():
         first = lab.play(name, variant, way.shows)
 

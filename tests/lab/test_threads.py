@@ -502,10 +502,16 @@ REFUSED = {
     "worker() starts a thread, but the lab starts the threads": (
         "def worker(name): threading.Thread(target=print).start()"
     ),
-    "worker() does not end: line 5 is in a loop that uses nothing shared": ("def worker(name):\n  while True: pass"),
+    "worker() does not end: line 5 is in a loop that uses nothing shared": (
+        "def worker(name):\n  while True: pass"
+    ),
     "Let worker() do less": "n = 0\ndef worker(name):\n  global n\n  for _ in range(999): n += 1",
-    "waits for a lock with a time limit": ("lock = threading.Lock()\ndef worker(name): lock.acquire(timeout=1)"),
-    "use threading.Lock": ("import fcntl\ndef worker(name): fcntl.flock(open('x', 'w'), fcntl.LOCK_EX)"),
+    "waits for a lock with a time limit": (
+        "lock = threading.Lock()\ndef worker(name): lock.acquire(timeout=1)"
+    ),
+    "use threading.Lock": (
+        "import fcntl\ndef worker(name): fcntl.flock(open('x', 'w'), fcntl.LOCK_EX)"
+    ),
     "worker() uses no variable that another thread changes": "def worker(name): pass",
     "worker() reads the clock": "def worker(name): time.time()",
     "line 4: SyntaxError": "def worker(name:",
@@ -539,7 +545,9 @@ def test_the_verdict_of_the_command_is_about_threads(tool: Tool) -> None:
 
 
 def test_processes_are_told_how_to_become_threads(tool: Tool) -> None:
-    (tool.cwd / "mine.py").write_text(COUNTER.replace("threading.Lock()", "None") + "def worker(name): pass\n")
+    (tool.cwd / "mine.py").write_text(
+        COUNTER.replace("threading.Lock()", "None") + "def worker(name): pass\n"
+    )
 
     assert 'write WORKERS = "threads"' in tool("lab", "try", "mine.py").error["message"]
 

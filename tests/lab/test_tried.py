@@ -1,4 +1,4 @@
-"""A file of one's own, stepped through every schedule: what is a step, what is refused, what is found."""
+"""A learner's own file: what is a step, what is refused, and what is found."""
 
 from contextlib import closing
 from itertools import islice
@@ -29,7 +29,9 @@ def written(tmp_path: Path, text: str) -> Path:
     return file
 
 
-def runs_of(tmp_path: Path, text: str, most: int | None = None, bound: Bound | None = None) -> list[Recording]:
+def runs_of(
+    tmp_path: Path, text: str, most: int | None = None, bound: Bound | None = None
+) -> list[Recording]:
     file = written(tmp_path, text)
     with trying(file, bound) as tried_file, closing(tried_file.runs()) as runs:
         return [played.recording for played in islice(runs, most)]
@@ -43,7 +45,9 @@ def bad(recordings: list[Recording]) -> list[Recording]:
     return [recording for recording in recordings if recording.is_broken]
 
 
-def test_reading_and_writing_one_open_file_are_two_steps_and_the_lost_update_is_found(tmp_path: Path) -> None:
+def test_reading_and_writing_one_open_file_are_two_steps_and_the_lost_update_is_found(
+    tmp_path: Path,
+) -> None:
     worker = """
 def worker(name):
     with open("count", "r+") as file:
@@ -93,7 +97,9 @@ def worker(name):
     assert broken.reason == "the file says 1."
 
 
-def test_looking_whether_it_is_there_is_a_step_and_making_it_again_and_again_is_waiting(tmp_path: Path) -> None:
+def test_looking_whether_it_is_there_is_a_step_and_making_it_again_and_again_is_waiting(
+    tmp_path: Path,
+) -> None:
     looks = 'import os\ndef worker(name):\n    if not os.path.exists("x"): os.mkdir("x")\n'
     insists = """
 import os
@@ -119,11 +125,17 @@ WRONG = {
     "no function worker()": HOLDS,
     "no function invariant()": "def worker(name): pass",
     "worker() does nothing with files": f"def worker(name): pass{HOLDS}",
-    "B fails although no other is at work, line 2: FileEx": f"def worker(name):\n  open('x', 'x').close(){HOLDS}",
-    f"changes {Path(__file__)}, outside of its own": f"def worker(name): open({__file__!r}, 'a'){HOLDS}",
+    "B fails although no other is at work, line 2: FileEx": (
+        f"def worker(name):\n  open('x', 'x').close(){HOLDS}"
+    ),
+    f"changes {Path(__file__)}, outside of its own": (
+        f"def worker(name): open({__file__!r}, 'a'){HOLDS}"
+    ),
     "changes /made, outside of its own": f"import os\ndef worker(name): os.mkdir('/made'){HOLDS}",
     "does not end: 500 steps": f"def worker(name):\n  while True: open('x', 'a').write('x'){HOLDS}",
-    "use fcntl.flock": f"import fcntl\ndef worker(name): fcntl.lockf(open('x', 'w'), fcntl.LOCK_EX){HOLDS}",
+    "use fcntl.flock": (
+        f"import fcntl\ndef worker(name): fcntl.lockf(open('x', 'w'), fcntl.LOCK_EX){HOLDS}"
+    ),
     "worker() uses SQLite": f"import sqlite3\ndef worker(name): sqlite3.connect('db'){HOLDS}",
     "line 3: ZeroDivisionError": f"def worker(name): open('x', 'a'){HOLDS}def prepare(): 1/0",
 }
@@ -133,7 +145,9 @@ WRONG["does not end: line 2 is in a loop that does nothing with files"] = (
 
 
 @pytest.mark.parametrize("problem", WRONG)
-def test_a_file_that_cannot_be_tried_is_refused_with_the_place(tmp_path: Path, problem: str) -> None:
+def test_a_file_that_cannot_be_tried_is_refused_with_the_place(
+    tmp_path: Path, problem: str
+) -> None:
     with pytest.raises(CannotTry) as refused:
         runs_of(tmp_path, WRONG[problem], most=3)
 
@@ -200,7 +214,8 @@ REFUSED = {
 @pytest.mark.parametrize("call", REFUSED)
 def test_what_cannot_be_stepped_is_refused_by_name(tmp_path: Path, call: str) -> None:
     program = f"""
-import ctypes, datetime, fcntl, mmap, os, random, socket, subprocess, tempfile, threading, time, uuid
+import ctypes, datetime, fcntl, mmap, os, random, socket, subprocess, tempfile
+import threading, time, uuid
 def worker(name):
     open("x", "w").close()
     {call}

@@ -23,17 +23,10 @@ MAX_COMPLEXITY = 10
 
 NOT_REWRITTEN = frozenset(
     {
-        "sampletool/lab",
-        "sampletool/lab/commands/lab",
         "sampletool/lab/explorer",
         "tests/kit/mutants",
-        "tests/kit/stepping",
-        "tests/lab",
-        "tests/lab/commands",
         "tests/lab/explorer",
-        "tests/lab/mutants",
         "tests/lab/project",
-        "tests/lab/state",
         "tests/project",
         "tests/state",
         "tests/state/bench",

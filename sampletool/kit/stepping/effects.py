@@ -89,11 +89,7 @@ def effects_of(
     elif event == "os.kill":
         collector.effects[PROCESSES] = READ
     elif event not in _WITHOUT_EFFECT:
-        # SQLite, and what scenarios announce themselves: it may use the file in any way.
-        for path in paths:
-            collector.use_file(path, {"content": WRITE, "attributes": WRITE}, follows_links=True)
-        if not paths:
-            collector.effects["anything"] = WRITE
+        collector.use_in_any_way(paths)
     return collector.effects
 
 
@@ -214,6 +210,13 @@ class _Collector:
         path = self._follow(path, follows_links=follows_links)
         for aspect, kind in aspects.items():
             self.add(path, aspect, kind)
+
+    def use_in_any_way(self, paths: Sequence[str]) -> None:
+        """Add what is not known: of SQLite, and of what scenarios announce themselves."""
+        for path in paths:
+            self.use_file(path, {"content": WRITE, "attributes": WRITE}, follows_links=True)
+        if not paths:
+            self.effects["anything"] = WRITE
 
     def _follow(self, path: str, *, follows_links: bool) -> str:
         """Add what the kernel reads to find the file: directories and links.

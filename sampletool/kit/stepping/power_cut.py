@@ -18,6 +18,24 @@ from .tracer import Event
 Files = dict[str, bytes]
 """The content of each file, by name."""
 
+NOT_MODELLED = frozenset(
+    {
+        "os.copy_file_range",
+        "os.link",
+        "os.mkdir",
+        "os.posix_fallocate",
+        "os.pwrite",
+        "os.pwritev",
+        "os.rmdir",
+        "os.sendfile",
+        "os.splice",
+        "os.symlink",
+        "os.truncate",
+        "os.writev",
+    }
+)
+"""The events that change files in a way that this model does not know."""
+
 
 def crash_states(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
     """Yield every state after a crash between any two events."""
@@ -87,7 +105,7 @@ class _Disk:
             self._open(name, event.facts["flags"])
         elif event.name == "os.write":
             self._file(name).latest += base64.b64decode(event.facts["data"])
-        elif event.name == "os.fsync":
+        elif event.name in ("os.fsync", "os.fdatasync"):
             self._file(name).flushed = self._file(name).latest
         elif event.name == "os.rename":
             source = os.path.basename(event.paths[0])

@@ -368,6 +368,7 @@ def run(tracing: dict[str, Any] | None) -> None:
     if tracing is not None:
         _tracee = Tracee(tracing["socket"], tracing["watch"])
         _tracee.wrap("fsync")
+        _tracee.wrap("fdatasync")
         _tracee.wrap("write", _data_of_write)
         _tracee.wrap("pwrite", _data_of_pwrite)
         _tracee.report_statements()

@@ -1,13 +1,13 @@
 """Exercise: one process saves a file while another one reads it.
 
 Change save() until `tool lab try` finds no broken schedule. The reader must see the old text or the
-new text, and nothing in between.
+new text, and nothing in between. The same is true of the disk if the power fails.
 """
 
 from pathlib import Path
 
 FILE = Path("tool.toml")
-OLD = "name = old\n"
+OLD = "name = old and longer\n"
 NEW = "name = new\n"
 
 
@@ -33,3 +33,12 @@ def invariant() -> None:
     """Check what the reader saw, and what is in the file at the end."""
     assert Path("seen").read_text() in (OLD, NEW), "the reader saw a file that is not complete."
     assert FILE.read_text() == NEW, "the new text is not in the file."
+
+
+def after_power_cut(finished: str | None) -> None:
+    """Check the file if the power fails. `finished` is "A" if save() has returned before."""
+    text = FILE.read_text() if FILE.exists() else "(no file)"
+    if finished:
+        assert text == NEW, f"save() has returned, but the file contains {text!r}."
+    else:
+        assert text in (OLD, NEW), f"the file contains {text!r}."

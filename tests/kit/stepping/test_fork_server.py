@@ -33,7 +33,11 @@ def test_an_actor_has_its_own_arguments_environment_directory_and_end(
         env = {**os.environ, "WHO": "me"}
         one = [str(program), "one"]
         with SteppedProcess(
-            one, watch=tmp_path / "there", env=env, cwd=tmp_path, fork_server=fork_server if is_forked else None
+            one,
+            watch=tmp_path / "there",
+            env=env,
+            cwd=tmp_path,
+            fork_server=fork_server if is_forked else None,
         ) as stepped:
             stopped = stepped.run_until("open")
             was_there = (tmp_path / "there").exists()
@@ -46,7 +50,9 @@ def test_an_actor_has_its_own_arguments_environment_directory_and_end(
     assert ran.stderr.decode() == f"me ['one'] {tmp_path}\n"
 
 
-def test_a_request_may_be_larger_than_what_a_socket_takes_at_once(program: Path, tmp_path: Path) -> None:
+def test_a_request_may_be_larger_than_what_a_socket_takes_at_once(
+    program: Path, tmp_path: Path
+) -> None:
     env = {**os.environ, "WHO": "me", **{f"LONG_{number}": "x" * 100_000 for number in range(20)}}
 
     with ForkServer([]) as fork_server:
@@ -60,8 +66,12 @@ def test_a_forked_actor_can_be_killed_and_the_others_go_on(program: Path, tmp_pa
     env = {**os.environ, "WHO": "me"}
     with (
         ForkServer([]) as fork_server,
-        SteppedProcess([str(program)], watch=tmp_path, env=env, cwd=tmp_path, fork_server=fork_server) as one,
-        SteppedProcess([str(program)], watch=tmp_path, env=env, cwd=tmp_path, fork_server=fork_server) as other,
+        SteppedProcess(
+            [str(program)], watch=tmp_path, env=env, cwd=tmp_path, fork_server=fork_server
+        ) as one,
+        SteppedProcess(
+            [str(program)], watch=tmp_path, env=env, cwd=tmp_path, fork_server=fork_server
+        ) as other,
     ):
         one.kill()
 
@@ -76,8 +86,16 @@ def told(event: Event | None) -> tuple[str, str]:
 
 def test_an_actor_that_waits_for_a_lock_says_that_it_is_blocked(tmp_path: Path) -> None:
     path = tmp_path / "waits.py"
-    path.write_text("import fcntl\nlock = open('lock', 'w')\nfcntl.flock(lock, fcntl.LOCK_EX)\nopen('got', 'w')\n")
-    with (tmp_path / "lock").open("w") as ours, SteppedProcess([str(path)], watch=tmp_path, cwd=tmp_path) as stepped:
+    path.write_text(
+        "import fcntl\n"
+        "lock = open('lock', 'w')\n"
+        "fcntl.flock(lock, fcntl.LOCK_EX)\n"
+        "open('got', 'w')\n"
+    )
+    with (
+        (tmp_path / "lock").open("w") as ours,
+        SteppedProcess([str(path)], watch=tmp_path, cwd=tmp_path) as stepped,
+    ):
         fcntl.flock(ours, fcntl.LOCK_EX)
         stepped.run_until("fcntl.flock")
 
@@ -106,7 +124,9 @@ def test_a_signal_comes_at_the_point_where_the_actor_stands(tmp_path: Path) -> N
 
 def test_statements_to_sqlite_are_seen_before_they_run(tmp_path: Path) -> None:
     path = tmp_path / "asks.py"
-    path.write_text("import sqlite3\ndb = sqlite3.connect('db')\ndb.execute('CREATE TABLE t (x)')\n")
+    path.write_text(
+        "import sqlite3\ndb = sqlite3.connect('db')\ndb.execute('CREATE TABLE t (x)')\n"
+    )
     with SteppedProcess([str(path)], watch=tmp_path, cwd=tmp_path) as stepped:
         event = stepped.run_until("sql")
 

@@ -1,4 +1,4 @@
-"""A forked process cannot be told from one that subprocess starts, in all that fork_server.py does not list."""
+"""A forked process is like one that subprocess starts, except for what fork_server.py lists."""
 
 import fcntl
 import json
@@ -52,7 +52,12 @@ print(json.dumps({
 def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     """One that has loaded nothing, with a zone, a home and arguments of its own."""
     # The interpreter reads LC_ALL before it runs anything: it is the same for all processes here.
-    environ = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "TZ": "Asia/Tokyo", "ONLY_THE_SERVER_S": "1"}
+    environ = {
+        "PATH": os.environ["PATH"],
+        "LC_ALL": "C.UTF-8",
+        "TZ": "Asia/Tokyo",
+        "ONLY_THE_SERVER_S": "1",
+    }
     environ["PYTHONPATH"] = str(ROOT)
     with ForkServer(["logging", "random"], environ) as server:
         yield server
@@ -63,8 +68,17 @@ def test_what_a_program_sees_is_what_it_sees_in_a_fresh_process(
     fork_server: ForkServer, tmp_path: Path, form: str
 ) -> None:
     (tmp_path / "describe.py").write_text(_DESCRIBE)
-    words = {"-m": ["-m", "describe"], "-c": ["-c", _DESCRIBE], "script": [str(tmp_path / "describe.py")]}[form]
-    environ = {**fork_server.env, "HOME": os.environ["HOME"], "TZ": "America/Lima", "ONLY_ITS_OWN": "é\udcff"}
+    words = {
+        "-m": ["-m", "describe"],
+        "-c": ["-c", _DESCRIBE],
+        "script": [str(tmp_path / "describe.py")],
+    }[form]
+    environ = {
+        **fork_server.env,
+        "HOME": os.environ["HOME"],
+        "TZ": "America/Lima",
+        "ONLY_ITS_OWN": "é\udcff",
+    }
     del environ["ONLY_THE_SERVER_S"]
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
@@ -77,7 +91,9 @@ def test_what_a_program_sees_is_what_it_sees_in_a_fresh_process(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         ) as fresh,
-        fork_server.start([*words, "word", ""], env=environ, cwd=tmp_path, stdin=subprocess.PIPE) as forked,
+        fork_server.start(
+            [*words, "word", ""], env=environ, cwd=tmp_path, stdin=subprocess.PIPE
+        ) as forked,
     ):
         expected = fresh.communicate(b"given", _LONGEST_SECONDS)[0]
         seen = forked.communicate(b"given", _LONGEST_SECONDS)
@@ -93,9 +109,14 @@ _ENDS = {
     "a code": "import sys; sys.exit(300)",
     "a text": "import sys; sys.exit('why')",
     "an error": "1 / 0",
-    "an interrupt": "import os, signal; os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(60)",
-    "a signal": "import os, signal; os.kill(os.getpid(), signal.SIGTERM); import time; time.sleep(60)",
-    "a thread": "import threading, time; threading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()",
+    "an interrupt": (
+        "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)"
+    ),
+    "a signal": "import os, signal, time; os.kill(os.getpid(), signal.SIGTERM); time.sleep(60)",
+    "a thread": (
+        "import threading, time\n"
+        "threading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()"
+    ),
     "a function for the end": "import atexit; atexit.register(print, 'at the end')",
     "an output that it has closed": "import sys; print('said'); sys.stdout.close()",
     "an output that is full": "import sys; sys.stdout = open('/dev/full', 'w'); print('lost')",
@@ -115,7 +136,7 @@ def test_it_exits_as_a_fresh_process_does(fork_server: ForkServer, source: str) 
 
 
 def frames_and_error(text: bytes) -> list[bytes]:
-    """Return the lines of a traceback without those of the source, which some versions of Python show."""
+    """Return the lines of a traceback without the source, which some versions of Python show."""
     return [line for line in text.splitlines() if not line.startswith(b"    ")]
 
 
@@ -130,8 +151,15 @@ def test_two_processes_draw_different_random_numbers(fork_server: ForkServer) ->
     assert drawn[0] != drawn[1]
 
 
-def test_any_length_of_input_and_output_is_passed_on_at_the_same_time(fork_server: ForkServer) -> None:
-    echo = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stderr.buffer.write(line)"
+def test_any_length_of_input_and_output_is_passed_on_at_the_same_time(
+    fork_server: ForkServer,
+) -> None:
+    echo = (
+        "import sys\n"
+        "for line in sys.stdin.buffer:\n"
+        "    sys.stdout.buffer.write(line)\n"
+        "    sys.stderr.buffer.write(line)\n"
+    )
     given = b"x" * 999 + b"\n"
 
     process = start(fork_server, echo, stdin=subprocess.PIPE)
@@ -140,8 +168,14 @@ def test_any_length_of_input_and_output_is_passed_on_at_the_same_time(fork_serve
     assert stdout == stderr == given * 1000
 
 
-def test_an_output_into_a_file_needs_no_reader_and_waits_for_no_child(fork_server: ForkServer) -> None:
-    source = "import subprocess, sys; print('x' * 500_000, flush=True); subprocess.Popen(['sleep', '60'])"
+def test_an_output_into_a_file_needs_no_reader_and_waits_for_no_child(
+    fork_server: ForkServer,
+) -> None:
+    source = (
+        "import subprocess, sys\n"
+        "print('x' * 500_000, flush=True)\n"
+        "subprocess.Popen(['sleep', '60'])\n"
+    )
 
     process = start(fork_server, source, stdout=FILE, stderr=FILE, new_group=True)
     process.wait(_LONGEST_SECONDS)
@@ -166,7 +200,9 @@ def test_at_a_terminal_a_line_is_written_when_it_is_complete(fork_server: ForkSe
 
 
 @pytest.mark.parametrize("target", [subprocess.PIPE, FILE])
-def test_who_asks_again_gets_the_same_and_a_stream_may_be_closed_before(fork_server: ForkServer, target: int) -> None:
+def test_who_asks_again_gets_the_same_and_a_stream_may_be_closed_before(
+    fork_server: ForkServer, target: int
+) -> None:
     process = start(fork_server, "print('said')", stdout=target)
     assert process.stderr is not None
     process.stderr.close()
@@ -224,7 +260,9 @@ def test_descriptors_keep_their_numbers_also_where_the_server_has_others(
             # Enough of them to meet the numbers under which the server receives the others.
             numbers += [fcntl.fcntl(file.fileno(), fcntl.F_DUPFD, 10) for file in (one, other)]
         source = (
-            "import os, sys\nfor fd in sys.argv[1:]: os.write(int(fd), os.readlink(f'/proc/self/fd/{fd}').encode())"
+            "import os, sys\n"
+            "for fd in sys.argv[1:]:\n"
+            "    os.write(int(fd), os.readlink(f'/proc/self/fd/{fd}').encode())\n"
         )
 
         words = [str(number) for number in numbers]
@@ -243,7 +281,13 @@ def test_it_has_its_group_and_its_directory_when_start_returns(
     fork_server: ForkServer, tmp_path: Path, how: str
 ) -> None:
     for _ in range(5):
-        process = start(fork_server, "import sys; sys.stdin.read()", cwd=tmp_path, stdin=subprocess.PIPE, **{how: True})
+        process = start(
+            fork_server,
+            "import sys; sys.stdin.read()",
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            **{how: True},
+        )
 
         group, session = os.getpgid(process.pid), os.getsid(process.pid)
         directory = os.readlink(f"/proc/{process.pid}/cwd")
@@ -260,7 +304,8 @@ def test_nobody_begins_before_the_gate_opens(fork_server: ForkServer, tmp_path: 
     processes = [start(fork_server, begin, str(tmp_path / name), gate=gate) for name in "ab"]
     os.close(gate)
     for process in processes:
-        wait_until(lambda pid=process.pid: "pipe" in Path(f"/proc/{pid}/wchan").read_text())  # type: ignore[misc]
+        wait_channel = Path(f"/proc/{process.pid}/wchan")
+        wait_until(lambda file=wait_channel: "pipe" in file.read_text())  # type: ignore[misc]
     begun_before = [*tmp_path.glob("[ab]")]
     os.close(opener)
     exits = [process.wait(_LONGEST_SECONDS) for process in processes]
@@ -272,7 +317,9 @@ def test_nobody_begins_before_the_gate_opens(fork_server: ForkServer, tmp_path: 
     assert len([*tmp_path.glob("[ab]")]) == 2
 
 
-def test_a_directory_that_does_not_exist_is_an_error_of_who_starts(fork_server: ForkServer, tmp_path: Path) -> None:
+def test_a_directory_that_does_not_exist_is_an_error_of_who_starts(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         start(fork_server, "", cwd=tmp_path / "nowhere")
 
@@ -335,7 +382,10 @@ def test_a_module_that_is_loaded_is_not_run_again(tmp_path: Path) -> None:
     with ForkServer([], environ) as fork_server:
         fork_server.load("counted")
         fork_server.load("counted")
-        said = [start(fork_server, "import counted; counted.add(1, 2)").communicate()[0] for _ in range(2)]
+        said = [
+            start(fork_server, "import counted; counted.add(1, 2)").communicate()[0]
+            for _ in range(2)
+        ]
 
     assert said == [b"3\n", b"3\n"]
     assert (tmp_path / "runs").read_text() == "x"
@@ -356,7 +406,9 @@ def test_a_module_that_is_loaded_can_be_a_program(fork_server: ForkServer) -> No
         ("1 / 0", "ZeroDivision"),
     ],
 )
-def test_a_module_that_changes_the_process_or_fails_is_not_loaded(tmp_path: Path, source: str, why: str) -> None:
+def test_a_module_that_changes_the_process_or_fails_is_not_loaded(
+    tmp_path: Path, source: str, why: str
+) -> None:
     (tmp_path / "wrong.py").write_text(source)
     environ = {**os.environ, "PYTHONPATH": f"{os.environ['PYTHONPATH']}:{tmp_path}"}
 
@@ -366,7 +418,12 @@ def test_a_module_that_changes_the_process_or_fails_is_not_loaded(tmp_path: Path
 
 def test_what_was_forked_runs_on_when_the_server_has_exited() -> None:
     with ForkServer([]) as fork_server:
-        process = start(fork_server, "import sys; sys.stdin.read(); print('done')", stdin=subprocess.PIPE, stdout=FILE)
+        process = start(
+            fork_server,
+            "import sys; sys.stdin.read(); print('done')",
+            stdin=subprocess.PIPE,
+            stdout=FILE,
+        )
     assert process.stdin is not None
     os.kill(process.pid, 0)
 
@@ -378,7 +435,9 @@ def test_what_was_forked_runs_on_when_the_server_has_exited() -> None:
 
 
 def test_a_program_of_a_test_is_run_to_its_end() -> None:
-    ran = run_python("-c", "import sys; print(sys.argv[1], sys.stdin.read())", "word", stdin="given")
+    ran = run_python(
+        "-c", "import sys; print(sys.argv[1], sys.stdin.read())", "word", stdin="given"
+    )
 
     assert ran.stdout == "word given\n"
     with pytest.raises(subprocess.CalledProcessError):

@@ -12,7 +12,9 @@ def test_an_explorer_is_written_into_the_session_and_its_path_is_the_answer(tool
 
     path = Path(data["output"])
     assert (path.name, path.parent.name, data["effect"]) == ("reused-pid.html", "mine", "created")
-    (written,) = json.loads(path.read_text().partition('id="data">')[2].partition("</script>")[0])["scenarios"]
+    (written,) = json.loads(path.read_text().partition('id="data">')[2].partition("</script>")[0])[
+        "scenarios"
+    ]
     assert data["scenarios"] == [written["name"]] == ["reused-pid"]
     assert data["schedules"] == sum(len(list(orders(way))) for way in written["ways"].values())
 
@@ -34,7 +36,10 @@ def test_the_same_explorer_may_be_written_again_and_any_other_file_is_kept(tool:
 def test_what_is_wrong_with_the_path_is_said_before_the_work(tool: Tool) -> None:
     (tool.cwd / "link.html").symlink_to("elsewhere")
 
-    codes = [tool("lab", "explore", "--output", name).code for name in ("nosuch/page.html", ".", "link.html")]
+    codes = [
+        tool("lab", "explore", "--output", name).code
+        for name in ("nosuch/page.html", ".", "link.html")
+    ]
 
     assert codes == ["FILE_NOT_FOUND", "UNSAFE_PATH", "UNSAFE_PATH"]
     assert tool("lab", "explore", "lost-config-updat").code == "SCENARIO_NOT_FOUND"

@@ -55,7 +55,9 @@ def test_at_a_terminal_the_list_is_a_table_that_is_not_cut_at_80_columns(tool: T
         ("lab run nosuch --variant nai", []),
     ],
 )
-def test_the_ways_of_the_scenario_that_is_named_are_offered(tool: Tool, words: str, offered: list[str]) -> None:
+def test_the_ways_of_the_scenario_that_is_named_are_offered(
+    tool: Tool, words: str, offered: list[str]
+) -> None:
     position = str(len(words.split()))
 
     ran = tool(_TOOL_COMPLETE="complete_bash", COMP_WORDS=f"tool {words}", COMP_CWORD=position)
@@ -79,7 +81,9 @@ def test_an_answer_carries_the_events_and_is_the_same_every_time(tool: Tool) -> 
     assert one == other
     broken, held = one["runs"]
     assert (broken["verdict"], held["verdict"]) == ("broken", "holds")
-    assert [event["worker"] + str(event["number"]) for event in broken["events"]] == broken["schedule"].split()
+    assert [event["worker"] + str(event["number"]) for event in broken["events"]] == broken[
+        "schedule"
+    ].split()
     assert json.dumps(one).find("/tmp") == -1
 
 
@@ -108,7 +112,9 @@ def test_a_good_schedule_of_the_naive_way_holds(tool: Tool) -> None:
 
 
 def test_three_take_part_if_asked_to(tool: Tool) -> None:
-    (run,) = tool("lab", "run", "lost-config-update", "--variant", "fixed", "--workers", "3").data["runs"]
+    (run,) = tool("lab", "run", "lost-config-update", "--variant", "fixed", "--workers", "3").data[
+        "runs"
+    ]
 
     assert run["workers"] == ["A", "B", "C"]
     assert run["verdict"] == "holds"
@@ -133,7 +139,9 @@ def test_a_check_states_its_bound_and_calls_nothing_proved(tool: Tool) -> None:
     fixed = check.data["variants"][0]
     assert fixed["every_step"]["is_complete"]
     assert "Explored: 2 workers, 1 round each, no kills." in text
-    assert f"with every call as a step: {fixed['every_step']['schedules']} schedules: 0 broken" in text
+    assert (
+        f"with every call as a step: {fixed['every_step']['schedules']} schedules: 0 broken" in text
+    )
     assert "Not explored: " in text
     assert not re.search("prove|proof", text + json.dumps(check.data))
 
@@ -210,8 +218,13 @@ def test_nothing_is_left_behind(tool: Tool) -> None:
 
 def test_mistakes_are_usage_errors(tool: Tool) -> None:
     assert tool("lab", "run", "lost-config-update", "--variant", "wrong").code == "VALIDATION_ERROR"
-    assert tool("lab", "run", "lost-config-update", "--schedule", "A1 A1").code == "VALIDATION_ERROR"
-    assert tool("lab", "run", "--workers", "3").error["suggestion"] == "Name a scenario; `tool lab list` shows them."
+    assert (
+        tool("lab", "run", "lost-config-update", "--schedule", "A1 A1").code == "VALIDATION_ERROR"
+    )
+    assert (
+        tool("lab", "run", "--workers", "3").error["suggestion"]
+        == "Name a scenario; `tool lab list` shows them."
+    )
     unknown = tool("lab", "run", "lost-config-updat")
     assert (unknown.status, unknown.code) == (5, "SCENARIO_NOT_FOUND")
     assert "'lost-config-update'" in unknown.error["suggestion"]

@@ -11,6 +11,7 @@ from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.commands.lab import try_
+from sampletool.lab.starter_files import exercise_names, starter_text
 from sampletool.lab.tried import trying
 
 LOST = """
@@ -50,20 +51,27 @@ def test_the_shortest_schedule_that_breaks_it_is_drawn_and_can_be_replayed(tool:
     before = sorted(os.walk(os.environ["TMPDIR"]))
 
     ran = tool("lab", "try", "mine.py")
-    again = tool("lab", "try", "mine.py", "--schedule", ran.error["context"]["schedule"], "--format", "text")
+    again = tool(
+        "lab", "try", "mine.py", "--schedule", ran.error["context"]["schedule"], "--format", "text"
+    )
 
     assert (ran.status, ran.code) == (3, "RACE_FOUND")
     tried = ran.response["data"]
     assert (tried["is_complete"], tried["run"]["reason"]) == (True, "a line is lost.")
     assert (tried["workers"], tried["rounds"], tried["kill"]) == (2, 1, False)
-    assert [event["step"] for event in tried["run"]["events"] if event["worker"] == "A"] == ["open log", "write log"]
+    assert [event["step"] for event in tried["run"]["events"] if event["worker"] == "A"] == [
+        "open log",
+        "write log",
+    ]
     assert again.status == 3
     assert re.search(r"  4  +write log +log: -[AB]   <== broken", again.text)
     assert [path.name for path in tool.cwd.iterdir()] == ["mine.py"]
     assert sorted(os.walk(os.environ["TMPDIR"])) == before
 
 
-def test_a_schedule_on_which_nothing_else_is_wrong_is_drawn_before_a_shorter_one(tool: Tool) -> None:
+def test_a_schedule_on_which_nothing_else_is_wrong_is_drawn_before_a_shorter_one(
+    tool: Tool,
+) -> None:
     (tool.cwd / "mine.py").write_text(COUNTER)
 
     ran = tool("lab", "try", "mine.py")
@@ -83,9 +91,25 @@ def test_the_verdict_states_what_was_explored_and_what_was_not(tool: Tool) -> No
     assert " schedules of 2 workers, 1 round each, no kills: 0 broken." in text
     assert "Not explored: more workers (--workers); more rounds (--rounds); kills (--kill);" in text
     assert "threads and shared memory." in text
+    assert text.endswith("Within this bound, no schedule breaks your rule.")
 
 
-def test_more_schedules_than_are_run_are_no_success(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_an_exercise_is_solved_the_next_one_is_named(tool: Tool) -> None:
+    exercises = exercise_names()
+    for name in (exercises[0], exercises[-1]):
+        (title, *_) = starter_text(name).splitlines()
+        (tool.cwd / f"my-{name}.py").write_text(f'{title}\n"""\n{HOLDS}')
+
+    first = tool("lab", "try", f"my-{exercises[0]}.py")
+    last = tool("lab", "try", f"my-{exercises[-1]}.py", "--format", "text")
+
+    assert first.data["next_exercise"] == exercises[1]
+    assert " ".join(last.text.split()).endswith("You have solved the last exercise.")
+
+
+def test_more_schedules_than_are_run_are_no_success(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(try_, "MOST_SCHEDULES", 2)
     file = Path(tool.cwd / "mine.py")
     file.write_text(HOLDS)
@@ -103,6 +127,9 @@ def test_a_mistake_is_named(tool: Tool) -> None:
     (tool.cwd / "mine.py").write_text("worker = 1\n")
 
     nowhere = tool("lab", "try", "nowhere.py")
-    assert (nowhere.code, nowhere.error["context"]["path"]) == ("FILE_NOT_FOUND", str(tool.cwd / "nowhere.py"))
+    assert (nowhere.code, nowhere.error["context"]["path"]) == (
+        "FILE_NOT_FOUND",
+        str(tool.cwd / "nowhere.py"),
+    )
     assert tool("lab", "try", ".").code == "UNSAFE_PATH"
     assert tool("lab", "try", "mine.py").code == "CANNOT_TRY"

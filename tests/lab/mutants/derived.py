@@ -1,4 +1,7 @@
-"""The mechanisms of the scenarios, for `make mutants`: without one, `tool lab check` gives the reason on the page."""
+"""The mechanisms of the scenarios, for `make mutants`.
+
+If one is missing, `tool lab check` prints the reason that the page of the race gives.
+"""
 
 from sampletool.lab.scenario import Removal, find, names
 from tests.kit.mutants.guarantees import Mechanism
@@ -7,11 +10,12 @@ PROOF = "tests/lab/mutants/proof.py::test_the_right_way_is_proved"
 
 
 def mechanisms() -> list[Mechanism]:
-    """Return those of all scenarios, as a list of TOML has them."""
+    """Return the mechanisms of all scenarios, as if they were read from a TOML file."""
     return [mechanism_of(name, removal) for name in names() for removal in find(name).mechanisms]
 
 
 def mechanism_of(name: str, removal: Removal) -> Mechanism:
+    """Return one mechanism of a scenario, with the test that notices if it is missing."""
     return Mechanism(
         function=removal.function,
         pattern=removal.pattern,

@@ -1,4 +1,7 @@
-"""What `tool lab check` says of each scenario. `make mutants` runs it in copies that lack a mechanism each."""
+"""The verdict of `tool lab check` about each scenario.
+
+`make mutants` runs these tests in copies of the project, each of which lacks one mechanism.
+"""
 
 from pathlib import Path
 
@@ -14,29 +17,38 @@ _PACKAGE = Path(sampletool.__file__).parent
 
 @pytest.mark.parametrize("name", names())
 def test_the_right_way_is_proved(name: str, tool: Tool) -> None:
-    """Fails only by an answer that says why: a crash of the lab proves nothing about the mechanism."""
+    """Fail only if the response gives the reason: a crash of the lab proves nothing."""
     ran = tool("lab", "check", name)
 
     assert not says_why(ran, taken_out_of(name))
 
 
 def taken_out_of(name: str) -> list[Removal]:
-    """Return the one that this copy lacks. Several may change the same code: what is there now tells which it is."""
+    """Return the mechanism that this copy lacks.
+
+    Several mechanisms may be in the same code, so look at what replaces the code here.
+    """
     found = [each for each in find(name).mechanisms if is_taken_out(each)]
     return sorted(found, key=lambda each: len(each.instead))[-1:]
 
 
 def is_taken_out(mechanism: Removal) -> bool:
-    """Tell whether the replacement is in the code, and the mechanism is not, or only inside of the replacement."""
+    """Return whether the replacement is in the code, and the mechanism is not.
+
+    The replacement itself may contain the mechanism.
+    """
     file, _, function = mechanism.function.partition(":")
     source = Source(_PACKAGE.parent, file)
     if source.count(function, mechanism.instead) == 0:
         return False
-    return source.count(function, mechanism.pattern) == 0 or mechanism.pattern.strip() in mechanism.instead
+    return (
+        source.count(function, mechanism.pattern) == 0
+        or mechanism.pattern.strip() in mechanism.instead
+    )
 
 
 def says_why(ran: Ran, taken_out: list[Removal]) -> bool:
-    """Whether the answer says that the right way breaks, names a schedule, and gives the reason that the page gives."""
+    """Return whether the fixed variant breaks, with a schedule and the reason on the page."""
     if ran.status != 3 or "although it is fixed, such as A" not in ran.error["message"].replace(
         "such as B", "such as A"
     ):

@@ -12,7 +12,7 @@ from docs.lab.generate import LABS, path_of
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.starter_files import exercise_names, starter_text
 
-_JUDGES = ("prepare", "invariant")
+_JUDGES = ("prepare", "invariant", "after_power_cut")
 
 
 @pytest.mark.parametrize("name", exercise_names())
@@ -32,6 +32,33 @@ def test_no_schedule_breaks_the_solution(tool: Tool, name: str) -> None:
     ran = tool("lab", "try", "solution.py")
 
     assert ran.status == 0, ran.text
+
+
+def test_a_lock_file_with_another_name_is_no_solution(tool: Tool) -> None:
+    text = starter_text("stale-lock").replace('"lock", os.O', '"other", os.O')
+    (tool.cwd / "mine.py").write_text(text.replace('os.remove("lock")', 'os.remove("other")'))
+
+    assert tool("lab", "try", "mine.py").code == "RACE_FOUND"
+
+
+@pytest.mark.parametrize("flush", ["os.fsync(file.fileno())", "os.fsync(directory)"])
+def test_saving_without_a_flush_is_no_solution(tool: Tool, flush: str) -> None:
+    text = solution_path("torn-write").read_text()
+    assert text.count(flush) == 1
+    (tool.cwd / "mine.py").write_text(text.replace(flush, "pass"))
+
+    ran = tool("lab", "try", "mine.py")
+
+    assert ran.code == "RACE_FOUND"
+    assert "After a power cut:" in ran.error["message"]
+
+
+def test_overwriting_in_place_is_no_solution(tool: Tool) -> None:
+    text = starter_text("torn-write")
+    in_place = 'with FILE.open("r+") as file:\n        file.write(text)'
+    (tool.cwd / "mine.py").write_text(text.replace("FILE.write_text(text)", in_place))
+
+    assert tool("lab", "try", "mine.py").code == "RACE_FOUND"
 
 
 @pytest.mark.parametrize("name", exercise_names())

@@ -1,4 +1,4 @@
-"""What the commands of the lab share: what they promise, and which scenarios they run."""
+"""The options that several commands of the lab share, and their meaning."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -15,29 +15,43 @@ from ...scenario import find, names
 
 
 def spec_with(*examples: str) -> CommandSpec:
+    """Return the spec of a command that runs scenarios."""
     return CommandSpec(
         effect="scratch", errors=(ScenarioNotFound, UnexpectedOutcome), examples=examples
     )
 
 
 def ways_of_that(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The ways of the scenario that is named. Before an option without its value it is no parameter yet."""
-    return offering(lambda _: find(ctx.params["name"] or ctx.args[0]).ways)(ctx, incomplete)
+    """Complete a variant of the scenario that the command line names."""
+
+    def variants_of_scenario(_context: Context) -> list[str]:
+        # While the shell completes an option without its value, the name is no parameter yet.
+        name = ctx.params["name"] or ctx.args[0]
+        return list(find(name).ways)
+
+    return offering(variants_of_scenario)(ctx, incomplete)
 
 
 NameArgument = Annotated[
     str | None,
     typer.Argument(
-        help=f"The name of a scenario, see `{PROGRAM} lab list`.",
+        help=f"The name of a scenario: `{PROGRAM} lab list` shows them.",
         autocompletion=offering(lambda _: names()),
     ),
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="All scenarios.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Run all scenarios.")]
 
 
 def chosen(name: str | None, every: bool, usual: Sequence[str] = ()) -> Sequence[str]:
-    """`usual` where neither is given."""
-    wanted = names() if every else usual if name is None else [name]
+    """Return the scenarios to run: the named one, all of them, or the usual ones.
+
+    Raise InvalidValues if there is none, or both a name and --all.
+    """
+    wanted = usual
+    if every:
+        wanted = names()
+    elif name is not None:
+        wanted = [name]
     if not wanted or (every and name is not None):
         hint = f"Name a scenario; `{PROGRAM} lab list` shows them."
         raise InvalidValues(
@@ -47,7 +61,7 @@ def chosen(name: str | None, every: bool, usual: Sequence[str] = ()) -> Sequence
 
 
 def one_by_one(context: Context, wanted: Sequence[str]) -> Iterator[str]:
-    """Several take a while: it is said which one comes now."""
+    """Yield each scenario. If there are several, report which one is next."""
     for number, name in enumerate(wanted, 1):
         if len(wanted) > 1:
             context.progress(f"{name}: {number} of {len(wanted)}")

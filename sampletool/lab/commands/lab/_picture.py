@@ -1,5 +1,6 @@
 """Runs of scenarios as text: a picture of each, the verdict, and the rule to remember."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....kit.contract.table import Painted
@@ -7,7 +8,7 @@ from ....kit.contract.text import GREEN, RED, between_words
 from ....kit.program import PROGRAM
 from ...draw import legend, terminal_width, timeline
 from ...recording import Recording
-from ...scenario import find, is_right, names
+from ...scenario import Scenario, find, is_right, names
 
 
 @dataclass(frozen=True)
@@ -20,82 +21,104 @@ class Shown:
     runs: list[Recording]
 
     def lines(self) -> list[str]:
-        scenario, width = find(self.scenario), terminal_width()
-        lines = [*paragraphs(f"{self.scenario}: {self.title}"), "", *paragraphs(scenario.story)]
-        for run in self.runs:
-            lines += [
-                "",
-                *paragraphs(f"{run.variant}: {scenario.ways[run.variant].says}"),
-                "",
-                *timeline(run, width),
-                "",
-            ]
-            if run is self.runs[0]:
-                lines += [*legend(self.runs, width), ""]
-            lines += verdict(run, f"schedule {run.schedule}", run.reason or scenario.promise)
+        """Return the whole story: the runs, the rule, and what else there is to run."""
+        scenario = find(self.scenario)
+        lines = [
+            *paragraphs(f"{self.scenario}: {self.title}"),
+            "",
+            *paragraphs(scenario.story),
+        ]
+        for number, run in enumerate(self.runs):
+            lines += ["", *self._run_lines(scenario, run, has_legend=number == 0)]
         lines += [
             "",
             *paragraphs(f"Rule: {self.rule}"),
             *paragraphs(f"It happened: {' '.join(scenario.happened)}"),
+            *self._other_variants(scenario),
+            f"All of its schedules: {PROGRAM} lab check {self.scenario}",
         ]
-        for variant, way in scenario.ways.items():
-            if not is_right(variant) and variant not in {run.variant for run in self.runs}:
-                lines += paragraphs(f"Tempting, and wrong: {way.says}")
-                lines.append(f"  {PROGRAM} lab run {self.scenario} --variant {variant}")
-        return [*lines, f"All of its schedules: {PROGRAM} lab check {self.scenario}"]
+        return lines
 
-    def glimpse(self) -> list[str]:
-        """What goes wrong, and what does not."""
+    def _run_lines(self, scenario: Scenario, run: Recording, *, has_legend: bool) -> list[str]:
+        width = terminal_width()
+        lines = [
+            *paragraphs(f"{run.variant}: {scenario.ways[run.variant].says}"),
+            "",
+            *timeline(run, width),
+            "",
+        ]
+        if has_legend:
+            lines += [*legend(self.runs, width), ""]
+        outcome = run.reason or scenario.promise
+        return [*lines, *verdict(run, f"schedule {run.schedule}", outcome)]
+
+    def _other_variants(self, scenario: Scenario) -> Iterator[str]:
+        shown = {run.variant for run in self.runs}
+        for variant, way in scenario.ways.items():
+            if is_right(variant) or variant in shown:
+                continue
+            yield from paragraphs(f"Tempting, and wrong: {way.says}")
+            yield f"  {PROGRAM} lab run {self.scenario} --variant {variant}"
+
+    def summary(self) -> list[str]:
+        """Return the pictures of the broken runs, and the verdict of each run."""
+        scenario = find(self.scenario)
         lines = [*paragraphs(f"{self.scenario}: {self.title}"), ""]
         for run in self.runs:
-            lines += [*timeline(run, terminal_width()), ""] if run.is_broken else []
-            lines += verdict(
-                run,
-                f"{run.variant}: {find(self.scenario).ways[run.variant].says}",
-                run.reason or "",
-            )
+            if run.is_broken:
+                lines += [*timeline(run, terminal_width()), ""]
+            headline = f"{run.variant}: {scenario.ways[run.variant].says}"
+            lines += verdict(run, headline, run.reason or "")
         return [*lines, *paragraphs(f"Rule: {self.rule}")]
 
 
 @dataclass(frozen=True)
 class AllShown:
-    """Several scenarios, in short."""
+    """Several scenarios, each in short."""
 
     scenarios: list[Shown]
 
     def lines(self) -> list[str]:
-        lines = legend(
-            [run for shown in self.scenarios for run in shown.runs if run.is_broken],
-            terminal_width(),
-        )
+        """Return the summary of each scenario, below a legend for all pictures."""
+        broken = []
         for shown in self.scenarios:
-            lines += ["", *shown.glimpse()]
-        if len(self.scenarios) < len(names()):
-            more = (
-                f"{PROGRAM} lab run lost-config-update shows one in full, {PROGRAM} lab run --all"
-            )
-            lines += [
-                "",
-                *paragraphs(f"{more} these and the others: {len(names())}, in two minutes."),
-            ]
+            broken += [run for run in shown.runs if run.is_broken]
+        lines = legend(broken, terminal_width())
+        for shown in self.scenarios:
+            lines += ["", *shown.summary()]
+        number = len(names())
+        if len(self.scenarios) < number:
+            one = f"{PROGRAM} lab run lost-config-update shows one in full"
+            others = f"{PROGRAM} lab run --all these and the others: {number}, in two minutes."
+            lines += ["", *paragraphs(f"{one}, {others}")]
         return lines
 
 
 def paragraphs(text: str, indent: str = "") -> list[str]:
-    """As wide as the terminal: between words, also if a word is longer than a line."""
-    parts = [" ".join(part.split()) for part in text.strip().split("\n\n")]
-    return [
-        line for part in parts for line in between_words(part, terminal_width(), indent, indent)
-    ]
+    """Return each paragraph, wrapped to the width of the terminal."""
+    lines = []
+    for paragraph in text.strip().split("\n\n"):
+        joined = " ".join(paragraph.split())
+        lines += between_words(joined, terminal_width(), indent, indent)
+    return lines
 
 
-def verdict(run: Recording, headline: str, said: str) -> list[str]:
-    """And why, where the run is the one that is explained."""
-    word, colour = ("BROKEN", RED) if run.is_broken else ("HOLDS", GREEN)
-    lines = between_words(f"{word}  {headline}", terminal_width(), "  ", "  ")
-    shown: list[str] = [Painted(line, colour) for line in lines]
+def verdict(run: Recording, headline: str, outcome: str) -> list[str]:
+    """Return whether the run holds, and its outcome.
+
+    If the run is the one that the variant explains, add the reason.
+    """
+    word, colour = "HOLDS", GREEN
+    if run.is_broken:
+        word, colour = "BROKEN", RED
+    lines: list[str] = []
+    for line in between_words(f"{word}  {headline}", terminal_width(), "  ", "  "):
+        lines.append(Painted(line, colour))
     way = find(run.scenario).ways[run.variant]
-    because = f" Why: {way.because}" if f"{run.schedule} ".startswith(f"{way.shows} ") else ""
-    for text in (f"{said}{because}", *(f"Also: {other}" for other in run.also)):
-        shown += paragraphs(text, "  ")
-    return shown
+    is_explained = f"{run.schedule} ".startswith(f"{way.shows} ")
+    if is_explained:
+        outcome = f"{outcome} Why: {way.because}"
+    lines += paragraphs(outcome, "  ")
+    for other in run.also:
+        lines += paragraphs(f"Also: {other}", "  ")
+    return lines

@@ -1,4 +1,4 @@
-"""Check a scenario: the right variant must hold on every schedule explored, the wrong ones must not."""
+"""Check a scenario: fixed variants must hold on every schedule explored, the others must not."""
 
 from dataclasses import dataclass
 from typing import Annotated

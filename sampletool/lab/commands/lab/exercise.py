@@ -31,11 +31,14 @@ _MAX_BYTES = 1024 * 1024
 
 @dataclass(frozen=True)
 class Exercise:
+    """The file that was created."""
+
     effect: Effect
     scenario: str
     output: str
 
     def lines(self) -> list[str]:
+        """Return the result as text, with the next commands."""
         return [
             f"{self.output}: {self.effect}",
             f"Find the schedule that breaks it: {PROGRAM} lab try {os.path.basename(self.output)}",
@@ -72,7 +75,10 @@ def command(
     path = Path(os.path.realpath(chosen.parent, strict=True)) / chosen.name
     if os.path.lexists(path):
         if read_regular(path, _MAX_BYTES, follow=False) != text:
-            hint = f"To keep your work, write to another file: --output FILE. Or run `{PROGRAM} lab try`."
+            hint = (
+                "To keep your work, write to another file: --output FILE. "
+                f"Or run `{PROGRAM} lab try`."
+            )
             raise OutputExists(str(path), found="it has another text", suggestion=hint)
         effect: Effect = "unchanged"
     else:

@@ -1,4 +1,4 @@
-"""Write the explorer: one HTML file in which the reader chooses who goes next, and walks recorded runs."""
+"""Write the explorer: an HTML file of recorded runs, in which the reader chooses who goes next."""
 
 import os
 from dataclasses import dataclass
@@ -33,13 +33,16 @@ _LARGEST_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Written:
+    """The page that was written."""
+
     effect: Effect
     output: str
     scenarios: list[str]
     schedules: int
-    """All of them were run, and recorded."""
+    """How many schedules were run and recorded."""
 
     def lines(self) -> list[str]:
+        """Return the result as text, with what to do next."""
         runs = (
             f"{counted(self.schedules, 'schedule')} of {counted(len(self.scenarios), 'scenario')}"
         )
@@ -50,7 +53,7 @@ class Written:
 
 
 def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> Written:
-    """A dry run does all the work, and writes nothing."""
+    """Record the scenarios, and write the page. A dry run only writes nothing."""
     found = read_regular(path, _LARGEST_BYTES, follow=False) if os.path.lexists(path) else None
     scenarios, schedules = [], 0
     for name in one_by_one(context, wanted):
@@ -71,15 +74,19 @@ def command(
     ctx: typer.Context,
     name: NameArgument = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write it, if not in the session.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write to FILE.  [default: a file in the session directory]"
+        ),
     ] = None,
     dry_run: DryRunOption = False,
 ) -> Written:
     """Write a page in which you are the scheduler.
 
-    It records every schedule of every way, in real processes, and puts them into one HTML file that opens from disk:
-    choose who goes next, break the naive way and the tempting cures, and try to break the fixed one. Without NAME all
-    scenarios are recorded, which takes a while. A file that is there is kept.
+    This runs every schedule of every variant in real processes, and writes them to one HTML file.
+    Open the file in a browser, and choose who goes next: break the naive variant and the wrong
+    cures, and try to break the fixed one. Without NAME, all scenarios are recorded, which takes a
+    while. An existing file is not overwritten.
     """
     context: Context = ctx.obj
     session = (

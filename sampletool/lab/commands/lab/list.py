@@ -16,6 +16,8 @@ spec = CommandSpec(effect="nothing", examples=("lab list",))
 
 @dataclass(frozen=True)
 class Listed:
+    """One race in the list."""
+
     name: str
     level: str
     title: str
@@ -28,10 +30,13 @@ class Listed:
 
 @dataclass(frozen=True)
 class Listing:
+    """A page of the list."""
+
     scenarios: list[Listed]
     next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
+        """Return the list as a table, with a heading for each level."""
         lines: list[Line] = [header_row("name", "race")]
         previous_level = ""
         for scenario in self.scenarios:

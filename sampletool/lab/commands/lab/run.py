@@ -1,6 +1,7 @@
 """Run a scenario in real processes, along a schedule, and draw who did what when."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +30,7 @@ from ...scenario import (
     with_every_step,
 )
 from ...scratch import fork_server_for
-from ...svg import svg as drawn
+from ...svg import svg as draw_svg
 from ._options import AllOption, NameArgument, chosen, one_by_one, spec_with, ways_of_that
 from ._picture import AllShown, Shown, paragraphs
 
@@ -41,12 +42,12 @@ spec = spec_with(
 
 
 THREE = ("lost-config-update", "torn-write", "double-claim")
-"""What is shown to a caller who names none."""
+"""The scenarios that run if the command line names none."""
 
 
 @dataclass(frozen=True)
 class Lucky:
-    """How often it broke without being arranged."""
+    """How often a variant broke without a schedule."""
 
     scenario: str
     variant: str
@@ -54,51 +55,131 @@ class Lucky:
     broken: int
 
     def lines(self) -> list[str]:
-        advice = "Luck is a bad teacher: arrange it instead, and it breaks every time."
+        """Return the count, and what it is worth."""
+        count = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together"
+        hint = "Luck is a bad teacher: arrange it instead, and it breaks every time."
         if self.broken == 0:
-            advice = "This is weak evidence: a schedule that breaks may just not have come up; and only ends were judged."
-        found = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together {self.broken} broke."
-        return paragraphs(f"{found}\n\n{advice} See {PROGRAM} lab check {self.scenario}.")
+            hint = (
+                "This is weak evidence: a schedule that breaks may just not have come up; and "
+                "only ends were judged."
+            )
+        text = f"{count} {self.broken} broke.\n\n{hint} See {PROGRAM} lab check {self.scenario}."
+        return paragraphs(text)
 
 
-def show(
-    context: Context,
-    scenario: Scenario,
-    variants: list[str],
-    schedule: str | None,
-    workers: int | None,
-    *,
-    every_step: bool = False,
-) -> Shown:
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """The options about how the scenarios run."""
+
+    variant: str | None
+    schedule: str | None
+    workers: int | None
+    every_step: bool
+
+    def variants(self) -> list[str]:
+        """Return the variants to run."""
+        if self.variant is not None:
+            return [self.variant]
+        if self.schedule is not None:
+            return [NAIVE]
+        return [NAIVE, FIXED]
+
+    def schedule_of(self, way: Way, variant: str) -> str:
+        """Return the requested schedule, or the one that the variant shows."""
+        if self.schedule is not None:
+            return self.schedule
+        if is_right(variant) and STORE_VARIABLE in os.environ:
+            # On a server, a step is a whole function of the store. So there are fewer steps.
+            return ""
+        return way.shows
+
+    def is_expected_to_break(self, variant: str) -> bool | None:
+        """Return whether this variant should break. None if that depends on the request."""
+        if is_right(variant):
+            return False
+        if self.schedule is None and self.workers is None:
+            return True
+        return None
+
+
+def show(context: Context, scenario: Scenario, request: _Request) -> Shown:
+    """Run the variants of a scenario."""
     runs = []
     with fork_server_for(scenario.name) as fork_server:
-        for variant in variants:
-            given = way_of(scenario, variant).shows if schedule is None else schedule
-            if (
-                schedule is None and is_right(variant) and STORE_VARIABLE in os.environ
-            ):  # where a step is a whole verb
-                given = ""
-            stepped = with_every_step(scenario, variant) if every_step else scenario
-            run = play(
+        for variant in request.variants():
+            schedule = request.schedule_of(way_of(scenario, variant), variant)
+            stepped = with_every_step(scenario, variant) if request.every_step else scenario
+            played = play(
                 stepped,
                 variant,
-                given,
+                schedule,
                 fork_server=fork_server,
-                workers=workers,
+                workers=request.workers,
                 check=context.signals.check,
             )
-            runs.append(run.recording)
+            runs.append(played.recording)
     return Shown(scenario.name, scenario.title, scenario.rule, runs)
 
 
 def way_of(scenario: Scenario, variant: str) -> Way:
+    """Return a variant of a scenario. Raise InvalidValues if there is no such variant."""
     if variant not in scenario.ways:
-        problem, hint = (
-            f"{variant!r} is not a way of {scenario.name}",
-            f"Its ways are {', '.join(scenario.ways)}.",
-        )
+        problem = f"{variant!r} is not a way of {scenario.name}"
+        hint = f"Its ways are {', '.join(scenario.ways)}."
         raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant, hint))
     return scenario.ways[variant]
+
+
+def _count_breaks(
+    context: Context, name: str, variant: str, runs: int, workers: int | None
+) -> Lucky:
+    scenario = find(name)
+    context.progress(f"{name}, {variant}: {counted(runs, 'run')} by luck")
+    letters = LETTERS[: workers or scenario.workers]
+    way = way_of(scenario, variant)
+    broken = try_luck(scenario, way, runs, letters, context.signals.check)
+    return Lucky(name, variant, runs, broken)
+
+
+def _surprises(shown: list[Shown], request: _Request) -> list[str]:
+    """Return what is not as expected in these runs."""
+    surprises = []
+    for each in shown:
+        for run in each.runs:
+            surprise = Exploration((run,)).surprise
+            if surprise is not None and request.is_expected_to_break(run.variant) is not None:
+                surprises.append(surprise)
+    return surprises
+
+
+def _refuse_all(every: bool) -> None:
+    if every:
+        problem = "--all takes no other option of this command"
+        raise InvalidValues(Mistake("--all", "INVALID_VALUE", problem))
+
+
+def _three_names() -> list[str]:
+    """Return the names in THREE. A project without a part does not have its scenarios."""
+    return [name for name in THREE if name in names()]
+
+
+def _run_all(
+    context: Context,
+    wanted: Sequence[str],
+    request: _Request,
+    svg: Path | None,
+    *,
+    in_full: bool,
+) -> Shown | AllShown:
+    """Run scenarios. Raise UnexpectedOutcome if a run is not as expected."""
+    shown = [show(context, find(each), request) for each in one_by_one(context, wanted)]
+    if svg is not None:
+        replace(svg.resolve(), draw_svg(shown[0].runs).encode())
+    result: Shown | AllShown = shown[0] if in_full else AllShown(shown)
+    surprises = _surprises(shown, request)
+    if surprises:
+        raise UnexpectedOutcome(surprises=surprises, data=result)
+    return result
 
 
 def command(
@@ -109,55 +190,45 @@ def command(
         str | None,
         typer.Option(
             autocompletion=ways_of_that,
-            help="naive, fixed, or one of the wrong fixes.  [default: naive, then fixed]",
+            help="Run this variant: naive, fixed, or a wrong fix.  [default: naive, then fixed]",
         ),
     ] = None,
     schedule: Annotated[
-        str | None, typer.Option(help='Who goes when, such as "A1 B1 A2 B2".')
+        str | None, typer.Option(help='Follow this schedule, such as "A1 B1 A2 B2".')
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, max=8, help="How many take part.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=8, help="Run this many workers.")
+    ] = None,
     by_luck: Annotated[
-        bool, typer.Option("--by-luck", help="Arrange nothing; count how often it breaks.")
+        bool,
+        typer.Option(
+            "--by-luck", help="Don't control the schedule; run repeatedly, and count failures."
+        ),
     ] = False,
     runs: Annotated[
-        int, typer.Option(min=1, max=10_000, help="With --by-luck: how many times.")
+        int, typer.Option(min=1, max=10_000, help="With --by-luck, run this many times.")
     ] = 60,
     every_step: Annotated[
-        bool, typer.Option("--every-step", help="Take every call as a step, as lab check does.")
+        bool, typer.Option("--every-step", help="Take every call as a step, as `lab check` does.")
     ] = False,
     svg: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the last timeline as a picture.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the timeline to FILE as an SVG picture."),
     ] = None,
 ) -> Shown | AllShown | Lucky:
     """Watch a race condition happen in real processes.
 
-    Without --variant: first the naive way, on a schedule that breaks it, then the right way on the same or a like one.
-    Without a name: three of them, in short.
+    Without --variant, this runs the naive variant on a schedule that breaks it, then the fixed
+    variant on a similar schedule. Without a name, it runs three scenarios and prints a summary.
     """
-    is_one = bool(schedule or variant or workers or by_luck or svg)
-    if every and is_one:
-        raise InvalidValues(
-            Mistake("--all", "INVALID_VALUE", "--all takes no other option of this command")
-        )
-    wanted = chosen(name, every, [] if is_one else [each for each in THREE if each in names()])
-    if by_luck:
-        scenario, variant = find(wanted[0]), variant or NAIVE
-        ctx.obj.progress(f"{scenario.name}, {variant}: {counted(runs, 'run')} by luck")
-        letters = LETTERS[: workers or scenario.workers]
-        broken = try_luck(scenario, way_of(scenario, variant), runs, letters, ctx.obj.signals.check)
-        return Lucky(scenario.name, variant, runs, broken)
-    variants = [variant] if variant else [NAIVE, FIXED] if schedule is None else [NAIVE]
+    needs_one_scenario = any([schedule, variant, workers, by_luck, svg])
+    if needs_one_scenario:
+        _refuse_all(every)
     if every_step and schedule is None:
         problem = "--every-step needs --schedule"
         raise InvalidValues(Mistake("--every-step", "INVALID_VALUE", problem))
-    shown = []
-    for each in one_by_one(ctx.obj, wanted):
-        shown.append(show(ctx.obj, find(each), variants, schedule, workers, every_step=every_step))
-    if svg is not None:
-        replace(svg.resolve(), drawn(shown[0].runs).encode())
-    outcome = shown[0] if name else AllShown(shown)
-    is_arranged = schedule is None and workers is None
-    judged = [run for each in shown for run in each.runs if is_arranged or is_right(run.variant)]
-    if found := [surprise for run in judged if (surprise := Exploration((run,)).surprise)]:
-        raise UnexpectedOutcome(surprises=found, data=outcome)
-    return outcome
+    wanted = chosen(name, every, () if needs_one_scenario else _three_names())
+    if by_luck:
+        return _count_breaks(ctx.obj, wanted[0], variant or NAIVE, runs, workers)
+    request = _Request(variant=variant, schedule=schedule, workers=workers, every_step=every_step)
+    return _run_all(ctx.obj, wanted, request, svg, in_full=name is not None)

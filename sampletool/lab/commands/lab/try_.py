@@ -10,12 +10,14 @@ import typer
 from ....kit.context import Context
 from ....kit.contract.command_spec import CommandSpec
 from ....kit.contract.text import between_words, counted
+from ....kit.program import PROGRAM
 from ....kit.safety.atomic_file import read_regular
 from ...draw import legend, terminal_width, timeline
 from ...errors import CannotTry, InvariantCannotFail, RaceFound, TooManySchedules
 from ...invariant import can_never_fail
 from ...recording import Played, Recording
 from ...reduction import count_switches, with_fewest_switches
+from ...starter_files import exercise_after
 from ...tried import Bound, TriedFile, trying
 
 spec = CommandSpec(
@@ -50,10 +52,13 @@ class Tried:
     workers_are: Literal["processes", "threads"]
     rounds: int
     kill: bool
+    power_cut: bool
     not_explored: list[str]
     reasons: dict[str, int]
     run: Recording | None
-    """A broken run with as few switches as possible; or the schedule that was asked for."""
+    """A broken run with as few switches as possible; or the requested schedule."""
+    next_exercise: str | None
+    """If the file is an exercise and is solved: the one after it, or "" after the last one."""
 
     def lines(self) -> list[str]:
         """Return the verdict as text, below a picture of the run."""
@@ -68,7 +73,20 @@ class Tried:
         for reason, number in self.reasons.items():
             lines += between_words(f"{number} x {reason}", width, "  ", "    ")
         not_explored = f"Not explored: {'; '.join(self.not_explored)}."
-        return [*lines, *between_words(not_explored, width)]
+        lines += between_words(not_explored, width)
+        if self.is_complete and self.broken == 0:
+            lines += between_words(self._success(), width)
+        return lines
+
+    def _success(self) -> str:
+        """Return what a run without a broken schedule means, and what to do next."""
+        sentence = "Within this bound, no schedule breaks your rule."
+        if self.next_exercise is None:
+            return sentence
+        if self.next_exercise == "":
+            return f"{sentence} You have solved the last exercise."
+        command = f"{PROGRAM} lab exercise {self.next_exercise}"
+        return f"{sentence} You have solved this exercise. The next one: {command}"
 
     def verdict(self) -> str:
         """Return the verdict in a sentence: what was explored, and how much of it was broken."""
@@ -76,6 +94,7 @@ class Tried:
             workers=self.workers,
             rounds=self.rounds,
             kill=self.kill,
+            power_cut=self.power_cut,
             threads=self.workers_are == "threads",
         )
         sentence = f"{counted(self.schedules, 'schedule')} of {bound}: {self.broken} broken."
@@ -160,9 +179,11 @@ def _verdict(
         workers_are="threads" if bound.threads else "processes",
         rounds=bound.rounds,
         kill=bound.kill,
+        power_cut=bound.power_cut,
         not_explored=_not_explored(tried_file),
         reasons=dict(by_frequency),
         run=drawn,
+        next_exercise=exercise_after(tried_file.file) if is_complete and not broken else None,
     )
 
 
@@ -179,7 +200,9 @@ def _not_explored(tried_file: TriedFile) -> list[str]:
         left_out.append("kills (--kill)")
     elif not tried_file.judges_kills:
         left_out.append("what invariant() says after a kill (write invariant(killed) for that)")
-    return [*left_out, "power cuts", "threads and shared memory"]
+    if not tried_file.bound.power_cut:
+        left_out.append("power cuts")
+    return [*left_out, "threads and shared memory"]
 
 
 def judge(tried_file: TriedFile, tried: Tried) -> Tried:
@@ -228,10 +251,11 @@ def command(
     """Step your own function through its schedules, within a bound.
 
     worker("A") and worker("B") run in processes of their own, in an empty directory that prepare()
-    has filled. Each call that has to do with files is a step. Then invariant() looks at the
-    directory: it asserts, or returns None or a sentence that says what is broken. If there is an
-    always(), it is judged after every step. The file is run as it is: try only what you would run
-    yourself.
+    has filled. Each call that has to do with files is a step. If the file says
+    WORKERS = "threads", they run in two threads of one process, and each read or write of a shared
+    variable is a step. Then invariant() looks at the result: it asserts, or returns None or a
+    sentence that says what is broken. If there is an always(), it is judged after every step. The
+    file is run as it is: try only what you would run yourself.
     """
     read_regular(file.absolute(), _LARGEST_BYTES)
     if can_never_fail(file):
