@@ -54,7 +54,9 @@ def create_tables(database: Connection) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_postgresql_prevents_what_the_table_says(level: str, connect: Callable[[], psycopg.Connection]) -> None:
+def test_postgresql_prevents_what_the_table_says(
+    level: str, connect: Callable[[], psycopg.Connection]
+) -> None:
     row = table()[f"PostgreSQL, {level}"]
 
     with connect() as first, connect() as second:
@@ -78,17 +80,33 @@ def test_sqlite_prevents_what_the_table_says(tmp_path: Path) -> None:
     assert found == row
 
 
-def test_locking_all_the_rows_lets_the_second_transaction_wait(
+def test_locking_all_the_rows_lets_the_second_transaction_wait_and_count_again(
+    connect: Callable[[], psycopg.Connection],
+) -> None:
+    with connect() as first, connect() as second:
+        first.execute("BEGIN")
+        assert len(first.execute("SELECT * FROM admins FOR UPDATE").fetchall()) == 2
+        # Without NOWAIT, it would wait here.
+        with pytest.raises(errors.LockNotAvailable):
+            second.execute("SELECT * FROM admins FOR UPDATE NOWAIT")
+
+        first.execute("DELETE FROM admins WHERE name = 'A'")
+        first.execute("COMMIT")
+
+        assert second.execute("SELECT name FROM admins FOR UPDATE").fetchall() == [("B",)]
+
+
+def test_locking_all_the_rows_does_not_keep_others_from_adding_one(
     connect: Callable[[], psycopg.Connection],
 ) -> None:
     with connect() as first, connect() as second:
         first.execute("BEGIN")
         first.execute("SELECT * FROM admins FOR UPDATE")
-        second.execute("BEGIN")
 
-        # Without NOWAIT, it would wait here.
-        with pytest.raises(errors.LockNotAvailable):
-            second.execute("SELECT * FROM admins FOR UPDATE NOWAIT")
+        second.execute("SET lock_timeout = '1s'")
+        second.execute("INSERT INTO admins VALUES ('C')")
+
+        assert first.execute("SELECT count(*) FROM admins").fetchone() == (3,)
 
 
 def lost_update(first: Connection, second: Connection, begin: str) -> str:
@@ -127,4 +145,4 @@ def table() -> dict[str, list[str]]:
     """Return the cells of each row of the page's table, by the first cell."""
     page = (LABS / "state" / "write-skew.md").read_text()
     rows = re.findall(r"^\| (PostgreSQL, [A-Z ]+|SQLite) \| (.*) \| (.*) \|$", page, re.MULTILINE)
-    return {name: [lost_update_cell, write_skew_cell] for name, lost_update_cell, write_skew_cell in rows}
+    return {name: cells for name, *cells in rows}
