@@ -7,6 +7,7 @@ another worker, and continues by itself as soon as it can. If all workers that a
 run is stuck.
 """
 
+import os
 import pickle
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -453,7 +454,8 @@ class Play:
     def _disks(self) -> Iterator[Files]:
         """Yield each state that the disk may have after a power cut now."""
         for event in self.first.stepped.past:
-            if event.name in NOT_MODELLED:
+            is_inside = os.path.dirname(event.path) == str(self.directory)
+            if is_inside and event.name in NOT_MODELLED:
                 problem = f"what {event.name} leaves after a power cut is not known"
                 surprise = f"{self.scenario.name}, {self.variant}: {problem}"
                 raise UnexpectedOutcome(surprises=[surprise])

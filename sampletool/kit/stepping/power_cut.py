@@ -22,11 +22,9 @@ NOT_MODELLED = frozenset(
     {
         "os.copy_file_range",
         "os.link",
-        "os.mkdir",
         "os.posix_fallocate",
         "os.pwrite",
         "os.pwritev",
-        "os.rmdir",
         "os.sendfile",
         "os.splice",
         "os.symlink",
@@ -34,7 +32,7 @@ NOT_MODELLED = frozenset(
         "os.writev",
     }
 )
-"""The events that change files in a way that this model does not know."""
+"""The events that change files in a way that this model does not know. It ignores directories."""
 
 
 def crash_states(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
