@@ -29,9 +29,6 @@ MAX_COMPLEXITY = 10
 
 NOT_REWRITTEN = frozenset(
     {
-        "sampletool/lab/scenarios",
-        "sampletool/lab/scenarios/sample",
-        "sampletool/lab/scenarios/state",
         "tests/lab/project",
         "docs/lab",
         "docs/mcp/state",

@@ -1,1 +1,1 @@
-"""One file each: the story, the naive way, tempting wrong fixes, the right way, and what must hold."""
+"""The races, one file each: the story, the bug, wrong fixes, the fix, and what must hold."""

@@ -4,6 +4,7 @@ from ..scenario import Removal
 
 
 def without_lock(breaks: str) -> Removal:
+    """Return the removal after which a process continues without the lock."""
     return Removal(
         "kit/safety/lock.py:Lock._lock_file",
         says="continue without the lock",
@@ -14,6 +15,7 @@ def without_lock(breaks: str) -> Removal:
 
 
 def with_shared_lock(breaks: str) -> Removal:
+    """Return the removal after which several processes can hold the lock."""
     return Removal(
         "kit/safety/lock.py:Lock.exclusively",
         says="take a lock that several processes may hold",

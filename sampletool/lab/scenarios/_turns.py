@@ -1,4 +1,4 @@
-"""Workers that write their letters into a log, each when it is its turn: of several scenarios about locks."""
+"""A log into which each worker writes its letter, for the scenarios about locks."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ WORK = Step("work", "os.write", "log")
 
 
 def work(worker: str) -> None:
+    """Write the letter of this worker into the log."""
     log = os.open("log", os.O_APPEND | os.O_WRONLY)
     os.write(log, worker.encode())
 
@@ -29,4 +30,7 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
-    return f"{' '.join((directory / 'log').read_text()) or 'nobody'} worked"
+    letters = (directory / "log").read_text()
+    if not letters:
+        return "nobody worked"
+    return f"{' '.join(letters)} worked"

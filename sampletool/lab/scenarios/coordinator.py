@@ -1,8 +1,10 @@
-"""The workers do not share a total. They send messages, and one coordinator owns the total, so no lock is needed.
+"""The workers do not share a total.
 
-This is a good design, but it raises a new question: when is the coordinator finished? `while True` never is, so
-`asyncio.gather` waits permanently after all the work is done. `while not queue.empty()` may stop before the first
-message arrives. And if the first sender ends the loop, the messages of the other senders are lost.
+They send messages, and one coordinator owns the total, so no lock is needed. This is a good design,
+but it raises a new question: when is the coordinator finished? `while True` never is, so
+`asyncio.gather` waits permanently after all the work is done. `while not queue.empty()` may stop
+before the first message arrives. And if the first sender ends the loop, the messages of the other
+senders are lost.
 """
 
 import asyncio
@@ -49,10 +51,12 @@ async def fixed(worker: str, world: World) -> None:
 
 
 async def has_sent(worker: str, world: World, *messages: str | None) -> bool:
-    """Send the messages if this is A or B. C is the coordinator."""
-    for message in messages if worker in SENDERS else ():
+    """Return whether this is A or B, which send their messages first. C is the coordinator."""
+    if worker not in SENDERS:
+        return False
+    for message in messages:
         await world.queue.put(message)
-    return worker in SENDERS
+    return True
 
 
 def record(message: str | None) -> None:
@@ -71,21 +75,28 @@ def look(directory: Path) -> str:
 def invariant(history: History) -> Iterator[str]:
     """Each message is recorded once, and all tasks finish."""
     for sender in SENDERS:
-        if history.is_over and history.now.split().count(sender) != 1:
-            yield f"the message of {sender} was recorded {history.now.split().count(sender)} times."
+        times = history.now.split().count(sender)
+        if history.is_over and times != 1:
+            yield f"the message of {sender} was recorded {times} times."
 
 
 scenario = Scenario(
     title="A coordinator that never stops: ending a queue loop",
     subtitle="All the work is done, but the program does not exit.",
-    rule=("Let one task own the state, and send it messages. The end is a message too, and each sender sends one."),
+    rule=(
+        "Let one task own the state, and send it messages. The end is a message too, and each "
+        "sender sends one."
+    ),
     happened=(
         "A user of aioprocessing cancelled a coroutine that took events in `while True`, and the "
         "process never exited. The advice was to end such a loop with a special value in the "
         "queue.",
         "https://github.com/dano/aioprocessing/issues/21",
     ),
-    question="A and B each send one message and exit. C receives the messages. When does the program exit?",
+    question=(
+        "A and B each send one message and exit. C receives the messages. When does the program "
+        "exit?"
+    ),
     shared="recorded",
     private=("ended", "message"),
     workers=3,
@@ -95,7 +106,8 @@ scenario = Scenario(
             says="receives messages in an endless loop",
             shows="A1 B1 C1",
             because=(
-                "No message says that there are no more messages. `gather` waits for C, and C waits for the queue."
+                "No message says that there are no more messages. `gather` waits for C, and C "
+                "waits for the queue."
             ),
             breaks="waits for ever",
         ),
@@ -134,6 +146,7 @@ scenario = Scenario(
     ),
     symbol="sampletool.lab.scenarios.coordinator:fixed",
     no_verb=(
-        "No command of this tool has a coordinator. The fix on this page is an example that uses `asyncio.Queue`."
+        "No command of this tool has a coordinator. The fix on this page is an example that uses "
+        "`asyncio.Queue`."
     ),
 )

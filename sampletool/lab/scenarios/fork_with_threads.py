@@ -1,8 +1,10 @@
-"""A program with threads calls fork. The child is a copy of the memory, with only one thread: the one that called fork.
+"""A program with threads calls fork.
 
-At that moment, another thread held the lock of the log. In the copy, the lock is held as well, but the thread that
-would release it does not exist. The child waits permanently when it writes its first line to the log. A new lock in the
-child ends the wait, but the data that the lock protects was copied in the middle of a change.
+The child is a copy of the memory, with only one thread: the one that called fork. At that moment,
+another thread held the lock of the log. In the copy, the lock is held as well, but the thread that
+would release it does not exist. The child waits permanently when it writes its first line to the
+log. A new lock in the child ends the wait, but the data that the lock protects was copied in the
+middle of a change.
 """
 
 import os
@@ -51,7 +53,7 @@ class World:
 
 async def naive(worker: str, world: World) -> None:
     if not await is_a_thread(worker, world):
-        forked(lambda: world.log("B was here\n"))
+        run_in_fork(lambda: world.log("B was here\n"))
 
 
 async def wrong_new_lock(worker: str, world: World) -> None:
@@ -60,27 +62,31 @@ async def wrong_new_lock(worker: str, world: World) -> None:
         world.log("B was here\n")
 
     if not await is_a_thread(worker, world):
-        forked(child)
+        run_in_fork(child)
 
 
 async def fixed(worker: str, world: World) -> None:
     if not await is_a_thread(worker, world):
         with Children(Signals()) as children:
-            children.start("child", [sys.executable, "-S", "-c", PROGRAM], cwd=Path.cwd(), env=os.environ)
+            children.start(
+                "child", [sys.executable, "-S", "-c", PROGRAM], cwd=Path.cwd(), env=os.environ
+            )
             while children.next_exit(within_seconds=1.0) is None:
                 pass
 
 
 async def is_a_thread(worker: str, world: World) -> bool:
-    """Let A be another thread of this program, which writes a line to the log."""
-    if worker == "A":
-        world.thread.submit(world.begin).result()
-        await sleep(0)
-        world.thread.submit(world.end).result()
-    return worker == "A"
+    """Return whether this is A: another thread of this program, which writes a line to the log."""
+    if worker != "A":
+        return False
+    world.thread.submit(world.begin).result()
+    await sleep(0)
+    world.thread.submit(world.end).result()
+    return True
 
 
-def forked(child: Callable[[], None]) -> None:
+def run_in_fork(child: Callable[[], None]) -> None:
+    """Run a function in a child process that shares the memory of this one, and wait for it."""
     pid = os.fork()
     if pid == 0:
         child()
@@ -98,27 +104,32 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """The child finishes, and each line of the log was written by one worker."""
+    """No child waits permanently, and each line of the log was written by one worker."""
     if history.statuses.get("B"):
         yield "the child of B waits permanently for a lock that none of its threads can release."
     for line in history.now.split(" / "):
         if line not in ("(empty)", "A began and ended", "B was here"):
             yield f'no worker wrote this line of the log: "{line}".'
-    if history.is_over and not history.statuses.get("B") and "B was here" not in history.now:
+    has_finished = history.is_over and not history.statuses.get("B")
+    if has_finished and "B was here" not in history.now:
         yield "B's line is not in the log."
 
 
 scenario = Scenario(
     title="Deadlock after fork in a program with threads",
     subtitle="The child copies a locked lock, but not the thread that would unlock it.",
-    rule=("In a program with threads, start child processes with fork and exec at once, and never with fork alone."),
+    rule=(
+        "In a program with threads, start child processes with fork and exec at once, and never "
+        "with fork alone."
+    ),
     happened=(
         "In Kubeless, one thread logged the requests of a function under a lock while another "
         "thread forked. The child found the lock held by nobody, and hung.",
         "https://github.com/vmware-archive/runtimes/issues/94",
     ),
     question=(
-        "A thread holds the lock of the log. The program forks, and the child writes a line to the log. Who unlocks?"
+        "A thread holds the lock of the log. The program forks, and the child writes a line to "
+        "the log. Who unlocks?"
     ),
     shared="log",
     world=World,
@@ -131,12 +142,17 @@ scenario = Scenario(
         "wrong-new-lock": Way(
             says="does the same, but creates a new lock in the child (os.register_at_fork)",
             shows="A1 B1 A2",
-            because="The half-written line of A was copied too, and the child wrote it out with its own line.",
+            because=(
+                "The half-written line of A was copied too, and the child wrote it out with its "
+                "own line."
+            ),
         ),
         "fixed": Way(
             says="starts a new program, which shares no memory with its parent",
             shows="A1 B1 A2",
-            because="exec replaced the copied memory, including the lock and the half-written line.",
+            because=(
+                "exec replaced the copied memory, including the lock and the half-written line."
+            ),
         ),
     },
     steps=(
@@ -150,7 +166,7 @@ scenario = Scenario(
             says="fork before starting the program",
             pattern="with Children(Signals()) as children:\n    ...",
             instead="""\
-forked(lambda: world.log(""))
+run_in_fork(lambda: world.log(""))
 with Children(Signals()) as children:
     ...
 """,

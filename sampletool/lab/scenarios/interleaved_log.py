@@ -1,8 +1,9 @@
-"""Many processes write to one log file. Each process writes its line in two pieces, as formatted output often does.
+"""Many processes write to one log file.
 
-Two lines get mixed, and neither can be read afterwards. A lock for threads, such as the one in the logging module, does
-not help, because each process has a lock of its own. A single write does not help in a pipe if the line is long: a pipe
-keeps a write together only up to PIPE_BUF bytes, 4,096 on Linux.
+Each process writes its line in two pieces, as formatted output often does. Two lines get mixed, and
+neither can be read afterwards. A lock for threads, such as the one in the logging module, does not
+help, because each process has a lock of its own. A single write does not help in a pipe if the line
+is long: a pipe keeps a write together only up to PIPE_BUF bytes, 4,096 on Linux.
 """
 
 import fcntl
@@ -55,7 +56,8 @@ def write_to_pipe(content: bytes) -> None:
     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, ONE_PAGE)
     while content:
         with suppress(BlockingIOError):
-            content = content[os.write(pipe, content) :]
+            written = os.write(pipe, content)
+            content = content[written:]
         let_reader_read(pipe)
 
 
@@ -75,12 +77,18 @@ def prepare_a_pipe(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
-    received = directory / "received"
-    lines = (received if received.exists() else directory / LOG).read_text().splitlines()
-    return " / ".join(map(_shown, lines)) or "(empty)"
+    log = directory / "received"
+    if not log.exists():
+        # This variant writes to a file and not to a pipe.
+        log = directory / LOG
+    lines = [_shown(line) for line in log.read_text().splitlines()]
+    if not lines:
+        return "(empty)"
+    return " / ".join(lines)
 
 
 def _shown(line: str) -> str:
+    """Return a line of the log, or a short name for it."""
     for letter, record in RECORDS.items():
         if line.encode() == record.rstrip():
             return f"line of {letter}"
@@ -95,12 +103,15 @@ def _shown(line: str) -> str:
 
 def invariant(history: History) -> Iterator[str]:
     """Every line of the log was written by one worker, and no line is missing."""
-    lines = history.now.split(" / ") if history.is_over else []
+    if not history.is_over:
+        return
+    lines = history.now.split(" / ")
+    correct_lines = [f"line of {letter}" for letter in history.letters]
     for line in lines:
-        if line not in [f"line of {letter}" for letter in history.letters]:
+        if line not in correct_lines:
             yield f"no worker wrote this line of the log: {line}."
     for letter in history.served:
-        if f"line of {letter}" not in lines and history.is_over:
+        if f"line of {letter}" not in lines:
             yield f"the line of {letter} is not in the log."
 
 
@@ -115,7 +126,8 @@ scenario = Scenario(
     subtitle="Two lines get mixed, and neither can be read.",
     rule="Write each record with one write, to a file that is open for appending.",
     happened=(
-        "The buffered writer of beads split a line when its buffer was full. Records of concurrent processes got "
+        "The buffered writer of beads split a line when its buffer was full. Records of "
+        "concurrent processes got "
         "mixed, and the file could no longer be read.",
         "https://github.com/gastownhall/beads/pull/3301",
     ),
@@ -135,7 +147,10 @@ scenario = Scenario(
             steps=PIPE_STEPS,
             prepare=prepare_a_pipe,
             shows="A1 A2 B1 B2",
-            because="The line of A did not fit into the pipe. When the reader had made room, B wrote first.",
+            because=(
+                "The line of A did not fit into the pipe. When the reader had made room, B wrote "
+                "first."
+            ),
         ),
         "fixed": Way(
             says="appends the whole line to the tool's own log with one write",
@@ -162,7 +177,10 @@ scenario = Scenario(
         Removal(
             "kit/call_log.py:_append_once",
             says="seek to the end of the file instead of appending",
-            pattern="with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n    ...",
+            pattern=(
+                "with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n    "
+                "..."
+            ),
             instead="""\
 with opened_log(path, os.O_RDWR | os.O_CREAT) as descriptor:
     os.lseek(descriptor, 0, os.SEEK_END)

@@ -1,9 +1,10 @@
-"""A server does one job after the other, each under a lock. The signal TERM cancels the current job, and the server
-continues with the next one.
+"""A server does one job after the other, each under a lock.
 
-The signal handler raises an exception, which is what most people write. A signal can arrive at any point, so it can
-arrive after the server has taken the lock and before the `try` block that would release it. The server then keeps a
-lock that it does not know of. This takes thousands of runs to happen by chance.
+The signal TERM cancels the current job, and the server continues with the next one. The signal
+handler raises an exception, which is what most people write. A signal can arrive at any point, so
+it can arrive after the server has taken the lock and before the `try` block that would release it.
+The server then keeps a lock that it does not know of. This takes thousands of runs to happen by
+chance.
 """
 
 import fcntl
@@ -70,7 +71,7 @@ def fixed_at_once(worker: str) -> None:
 
 
 def serve_on(worker: str) -> None:
-    """A is the server, so it keeps running until B has had its turn."""
+    """Let A, which is the server, run until B has had its turn."""
     while worker == "A" and "B" not in Path("log").read_text():
         os.listdir(".")
         time.sleep(0.001)
@@ -94,7 +95,9 @@ scenario = Scenario(
         "stayed locked in 524 of 8,007 interruptions.",
         "https://github.com/python/cpython/issues/148874",
     ),
-    question="TERM arrives while A takes its lock, and A continues as a server. Who releases the lock?",
+    question=(
+        "TERM arrives while A takes its lock, and A continues as a server. Who releases the lock?"
+    ),
     shared="the log",
     strikes="~",
     ways={
@@ -106,10 +109,16 @@ scenario = Scenario(
         "fixed": Way(
             says="records the signal, and acts on it inside the `with` block",
             shows="A1 A~ A2 B1",
-            because="A saw the recorded signal inside the block, and leaving the block released the lock.",
+            because=(
+                "A saw the recorded signal inside the block, and leaving the block released the "
+                "lock."
+            ),
         ),
         "fixed-at-once": Way(
-            says="the same without a look inside the block: a signal that ends the wait does not give the lock",
+            says=(
+                "the same without a look inside the block: a signal that ends the wait does not "
+                "give the lock"
+            ),
             shows="B1 A1 A~ B2",
             because="A gave up its wait, and did not do the work without the lock.",
         ),

@@ -1,8 +1,10 @@
-"""Two transfers run at once, one from the left account to the right account, one from right to left.
+"""Two transfers run at once, one from the left account to the right account, one from right to
+left.
 
-Each transfer locks the account that it takes from, then the account that it gives to. Each now holds one lock and waits
-for the other one, permanently. Each transfer is correct by itself. By chance this rarely happens, because the first
-transfer is usually finished before the second one starts.
+Each transfer locks the account that it takes from, then the account that it gives to. Each now
+holds one lock and waits for the other one, permanently. Each transfer is correct by itself. By
+chance this rarely happens, because the first transfer is usually finished before the second one
+starts.
 """
 
 from collections.abc import Iterator
@@ -18,13 +20,19 @@ SIDES = ("left", "right")
 
 def naive(worker: str) -> None:
     here, there = SIDES if worker == "A" else reversed(SIDES)
-    with lock_named(here).exclusively(PATIENT_WAIT_SECONDS), lock_named(there).exclusively(PATIENT_WAIT_SECONDS):
+    with (
+        lock_named(here).exclusively(PATIENT_WAIT_SECONDS),
+        lock_named(there).exclusively(PATIENT_WAIT_SECONDS),
+    ):
         work(worker)
 
 
 def fixed(worker: str) -> None:
     here, there = sorted(SIDES)
-    with lock_named(here).exclusively(PATIENT_WAIT_SECONDS), lock_named(there).exclusively(PATIENT_WAIT_SECONDS):
+    with (
+        lock_named(here).exclusively(PATIENT_WAIT_SECONDS),
+        lock_named(there).exclusively(PATIENT_WAIT_SECONDS),
+    ):
         work(worker)
 
 
@@ -46,7 +54,8 @@ scenario = Scenario(
         "https://docs.kernel.org/locking/lockdep-design.html",
     ),
     question=(
-        "A has the left lock and wants the right one. B has the right lock and wants the left one. Who continues?"
+        "A has the left lock and wants the right one. B has the right lock and wants the left "
+        "one. Who continues?"
     ),
     shared="the log",
     private=("here", "there"),
@@ -76,5 +85,8 @@ scenario = Scenario(
         ),
     ),
     symbol="sampletool.lab.scenarios.lock_order:fixed",
-    no_verb=("No command of this tool takes two locks. The fix on this page is an example that uses the tool's lock."),
+    no_verb=(
+        "No command of this tool takes two locks. The fix on this page is an example that uses "
+        "the tool's lock."
+    ),
 )

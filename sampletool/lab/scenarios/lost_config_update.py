@@ -1,7 +1,8 @@
-"""Two people, or two agents, run `config set` at the same moment. Each of them sets a key of its own.
+"""Two people, or two agents, run `config set` at the same moment.
 
-Both commands report success, but only one key is in the file. The process that wrote last wrote back the text that it
-had read before the other process wrote. Neither process sees an error.
+Each of them sets a key of its own. Both commands report success, but only one key is in the file.
+The process that wrote last wrote back the text that it had read before the other process wrote.
+Neither process sees an error.
 """
 
 import fcntl
@@ -25,9 +26,9 @@ def naive(worker: str) -> None:
 
 def wrong_rename(worker: str) -> None:
     text = FILE.read_text()
-    beside = Path(f".tool.toml.{worker}")
-    beside.write_text(f"{text}{worker} = 1\n")
-    os.replace(beside, FILE)
+    temporary = Path(f".tool.toml.{worker}")
+    temporary.write_text(f"{text}{worker} = 1\n")
+    os.replace(temporary, FILE)
 
 
 def wrong_two_locks(worker: str) -> None:
@@ -54,9 +55,11 @@ def fixed_link(worker: str) -> None:
 
 
 def fixed_two_names(worker: str) -> None:
-    """B uses the file's own name, and A the link."""
-    name = Path("first.toml") if worker == "B" else FILE
-    with editing_toml(name) as file:
+    """Let A use the link, and B the file that it leads to."""
+    path = FILE
+    if worker == "B":
+        path = Path("first.toml")
+    with editing_toml(path) as file:
         file.text += f"{worker} = 1\n"
         file.write()
 
@@ -71,8 +74,14 @@ def prepare_a_link(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
-    lines = (directory / FILE).read_text().splitlines()
-    return " ".join(line.split("=")[0].strip() for line in lines if "=" in line) or "(empty)"
+    keys = []
+    for line in (directory / FILE).read_text().splitlines():
+        key, equals_sign, _value = line.partition("=")
+        if equals_sign:
+            keys.append(key.strip())
+    if not keys:
+        return "(empty)"
+    return " ".join(keys)
 
 
 def invariant(history: History) -> Iterator[str]:
@@ -97,13 +106,19 @@ LOCKED = (
 scenario = Scenario(
     title="Lost update in a config file",
     subtitle="Two commands save a setting, and one setting disappears.",
-    rule="An atomic write is not an atomic update. Hold one lock from before the read until after the write.",
+    rule=(
+        "An atomic write is not an atomic update. Hold one lock from before the read until after "
+        "the write."
+    ),
     happened=(
         "Concurrent runs of the SpacetimeDB command-line tool read its config file and wrote it "
         "back at the same time. Settings were lost.",
         "https://github.com/clockworklabs/SpacetimeDB/pull/1196",
     ),
-    question="A adds the key A, and B adds the key B. Both succeed. Which keys can be in the file afterwards?",
+    question=(
+        "A adds the key A, and B adds the key B. Both succeed. Which keys can be in the file "
+        "afterwards?"
+    ),
     shared="tool.toml",
     private=("text",),
     ways={
@@ -118,9 +133,20 @@ scenario = Scenario(
         "wrong-two-locks": Way(
             says="locks the read and the write separately",
             steps=(
-                Step("lock, read", "fcntl.flock", "lock", kind="lock", after=("start",), holds=True),
-                Step("unlock", "fcntl.flock", "lock", kind="unlock", after=("lock, read",), frees=True),
-                Step("lock, write", "fcntl.flock", "lock", kind="lock", after=("unlock",), holds=True),
+                Step(
+                    "lock, read", "fcntl.flock", "lock", kind="lock", after=("start",), holds=True
+                ),
+                Step(
+                    "unlock",
+                    "fcntl.flock",
+                    "lock",
+                    kind="unlock",
+                    after=("lock, read",),
+                    frees=True,
+                ),
+                Step(
+                    "lock, write", "fcntl.flock", "lock", kind="lock", after=("unlock",), holds=True
+                ),
             ),
             shows="A1 A2 B1 B2 A3 B3",
             because="B read under one lock and wrote under another one. In between, A wrote.",
@@ -136,14 +162,22 @@ scenario = Scenario(
             says="does the same, while B changes the symbolic link",
             steps=LOCKED,
             shows="B1 A1 B2 B3",
-            because="A got the lock of the old file, resolved the link again, and took the lock of the new file.",
+            because=(
+                "A got the lock of the old file, resolved the link again, and took the lock of the "
+                "new file."
+            ),
             prepare=prepare_a_link,
         ),
         "fixed-two-names": Way(
-            says="the same, where B does not use the link, but the name of the file that it leads to",
+            says=(
+                "the same, where B does not use the link, but the name of the file that it leads to"
+            ),
             steps=LOCKED,
             shows="A1 B1 A2 A3",
-            because="both names lead to one file, and its lock is named after the file, not after the link.",
+            because=(
+                "both names lead to one file, and its lock is named after the file, not after the "
+                "link."
+            ),
             prepare=prepare_a_link,
         ),
     },

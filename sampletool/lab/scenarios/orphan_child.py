@@ -1,8 +1,8 @@
 """A build starts a compiler. The build is killed, but the compiler is not, so it keeps writing.
 
-The build held the lock, so the lock is now free, and the next build starts. It finishes and reports success. Then the
-old compiler writes its output over the new one. In the pictures, C stands for that compiler: each step of C is a step
-that the child of A takes.
+The build held the lock, so the lock is now free, and the next build starts. It finishes and reports
+success. Then the old compiler writes its output over the new one. In the pictures, C stands for
+that compiler: each step of C is a step that the child of A takes.
 """
 
 import os
@@ -10,9 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from ...kit.safety.atomic_file import replace
 from ...kit.safety.children import Children
@@ -31,7 +30,7 @@ if not os.path.exists("go"):
 with open(sys.argv[1], "w") as output:
     output.write("A")
 """
-"""Waits until C lets it go on; what it writes is the first thing it does then, and the last."""
+"""A program that waits until C lets it go on, then writes its output and exits."""
 
 
 def naive(worker: str) -> None:
@@ -39,7 +38,9 @@ def naive(worker: str) -> None:
         return let_the_compiler_go_on()
     with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS):
         if worker == "A":
-            compiler = subprocess.Popen([sys.executable, "-S", "-c", COMPILER, "output"], stdin=subprocess.DEVNULL)
+            compiler = subprocess.Popen(
+                [sys.executable, "-S", "-c", COMPILER, "output"], stdin=subprocess.DEVNULL
+            )
             while compiler.poll() is None:
                 look_around()
         else:
@@ -65,19 +66,22 @@ def fixed(worker: str) -> None:
 
 def publish(worker: str) -> None:
     if os.path.exists("ready") and is_alive(Path("ready").read_text()):
-        Path("beside").touch()
+        Path("overlapped").touch()
     replace(Path("output"), worker.encode())
 
 
 def look_around() -> None:
-    """A step, once the compiler waits for C; without C it is soon done."""
+    """Take a step as soon as the compiler waits for C."""
     if os.path.exists("ready"):
         os.listdir(".")
     time.sleep(0.001)
 
 
 def let_the_compiler_go_on() -> None:
-    """If it has not begun, it will not have to wait; else wait until it is dead."""
+    """Let the compiler continue, and wait until it has exited.
+
+    If it has not started yet, let it run without waiting.
+    """
     if "ready" not in os.listdir("."):
         Path("go").touch()
         return
@@ -87,9 +91,14 @@ def let_the_compiler_go_on() -> None:
 
 
 def is_alive(pid: str) -> bool:
-    with suppress(FileNotFoundError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    # The name of the program is in brackets, and may contain spaces. The state comes after it.
+    _, _, fields = status.rpartition(")")
+    state = fields.split()[0]
+    return state not in ("Z", "X")
 
 
 def prepare(directory: Path) -> None:
@@ -97,33 +106,50 @@ def prepare(directory: Path) -> None:
     (directory / "output").write_text("-")
 
 
-class Seen(NamedTuple):
+@dataclass(frozen=True)
+class Build:
+    """What the builds have left behind."""
+
     output: str
-    is_beside: bool
-    """B has built while A's compiler lived."""
+    has_overlapped: bool
+    """Whether B has built while A's compiler was running."""
 
     def __str__(self) -> str:
         return f"output of {self.output or '(nobody)'}"
 
 
-def look(directory: Path) -> Seen:
-    return Seen((directory / "output").read_text(), (directory / "beside").exists())
+def look(directory: Path) -> Build:
+    return Build(
+        output=(directory / "output").read_text(),
+        has_overlapped=(directory / "overlapped").exists(),
+    )
 
 
 def invariant(history: History) -> Iterator[str]:
-    """When a build has reported success, the output is its own. No build starts while an old compiler runs."""
+    """When a build has reported success, the output is its own.
+
+    No build starts while an old compiler runs.
+    """
     yield from history.crowds
-    for number, moment in enumerate(history.moments):
-        is_orphan = moment.worker == "C" and any(each.is_struck for each in history.moments[:number])
-        if is_orphan and moment.before.output == "B" != moment.after.output:
-            yield "B reported success, but the compiler of A, which was killed, then overwrote its output."
-    if history.now.is_beside:
+    a_was_killed = False
+    for moment in history.moments:
+        a_was_killed = a_was_killed or moment.is_struck
+        is_orphan = moment.worker == "C" and a_was_killed
+        overwrites_b = moment.before.output == "B" and moment.after.output != "B"
+        if is_orphan and overwrites_b:
+            yield (
+                "B reported success, but the compiler of A, which was killed, then overwrote its "
+                "output."
+            )
+    if history.now.has_overlapped:
         yield "B built while A's compiler was still running."
 
 
 LOCK = Step("lock", "fcntl.flock", "lock", kind="lock", holds=True)
 COMPILE = Step("(A's child) compile", "os.listdir", "here", after=("start",))
-WAIT = Step("wait for it", "os.listdir", "here", waits=True, holds=True, after=("lock", "wait for it"))
+WAIT = Step(
+    "wait for it", "os.listdir", "here", waits=True, holds=True, after=("lock", "wait for it")
+)
 
 scenario = Scenario(
     # Its workers start children, which are not stepped.
@@ -138,7 +164,8 @@ scenario = Scenario(
         "https://github.com/AltimateAI/altimate-code/pull/1201",
     ),
     question=(
-        "A is killed while its compiler runs. B builds and finishes. Then the compiler finishes. Whose output remains?"
+        "A is killed while its compiler runs. B builds and finishes. Then the compiler finishes. "
+        "Whose output remains?"
     ),
     shared="output",
     workers=3,
@@ -151,9 +178,14 @@ scenario = Scenario(
             because="A's lock was released when A died, but its compiler was still running.",
         ),
         "fixed": Way(
-            says=("lets the compiler inherit the lock and write to a scratch file, which only the parent publishes"),
+            says=(
+                "lets the compiler inherit the lock and write to a scratch file, which only the "
+                "parent publishes"
+            ),
             shows="A1 A! B1 C1",
-            because="The compiler kept the lock until it exited, and its output was never published.",
+            because=(
+                "The compiler kept the lock until it exited, and its output was never published."
+            ),
         ),
     },
     steps=(LOCK, WAIT, COMPILE),

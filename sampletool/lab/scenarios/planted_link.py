@@ -1,8 +1,9 @@
-"""A program writes a report into a directory that other users may write to as well. First it checks that this is safe.
+"""A program writes a report into a directory that other users may write to as well.
 
-Between the check and the write, another user puts a symbolic link in the place of the report. The program follows the
-link and overwrites a file that the other user may not write. This is a TOCTOU race: the time of the check is not the
-time of the use. A second check, or a later one, only moves the gap.
+First it checks that this is safe. Between the check and the write, another user puts a symbolic
+link in the place of the report. The program follows the link and overwrites a file that the other
+user may not write. This is a TOCTOU race: the time of the check is not the time of the use. A
+second check, or a later one, only moves the gap.
 """
 
 import os
@@ -14,7 +15,8 @@ from pathlib import Path
 from ...kit.safety.atomic_file import _temporary_path, replace
 from ..scenario import History, Removal, Scenario, Step, Way
 
-REPORT, MINE = Path("report"), Path("mine")
+REPORT = Path("report")
+MINE = Path("mine")
 
 
 def naive(worker: str) -> None:
@@ -43,13 +45,14 @@ def is_link(path: Path) -> bool:
 
 
 def has_planted(worker: str) -> bool:
-    """Let B plant a link and remove it again."""
-    if worker == "B":
-        with suppress(FileExistsError):
-            REPORT.symlink_to(MINE)
-        if REPORT.is_symlink():
-            REPORT.unlink()
-    return worker == "B"
+    """Return whether this is B. Then let B plant a link and remove it again."""
+    if worker != "B":
+        return False
+    with suppress(FileExistsError):
+        REPORT.symlink_to(MINE)
+    if REPORT.is_symlink():
+        REPORT.unlink()
+    return True
 
 
 def prepare(directory: Path) -> None:
@@ -61,7 +64,7 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """The file `mine`, which B may not change, never changes."""
+    """No step changes the file `mine`, which B may not change."""
     if history.now != "precious":
         yield f"A overwrote the file {MINE}, which B may not change."
 
@@ -71,7 +74,10 @@ PLANT = (Step("plant a link", "os.symlink", "report"), Step("take it away", "os.
 scenario = Scenario(
     title="TOCTOU: a symbolic link planted after the check",
     subtitle="A program checks a path, and somebody changes the path before the program uses it.",
-    rule=("Do not check a path and then use it. Write a new file under a name that nobody can guess, then rename it."),
+    rule=(
+        "Do not check a path and then use it. Write a new file under a name that nobody can "
+        "guess, then rename it."
+    ),
     happened=(
         "filelock, which virtualenv and many other tools use, checked a path and then opened it, "
         "which emptied the file. In between, a link could be planted, so that the target of the "
@@ -95,7 +101,10 @@ scenario = Scenario(
                 *PLANT,
             ),
             shows="B1 A1 B2 A2 A3",
-            because=("A had already opened the target of the link when B removed the link, so A's check found none."),
+            because=(
+                "A had already opened the target of the link when B removed the link, so A's "
+                "check found none."
+            ),
         ),
         "fixed": Way(
             says="writes a new file under a random name, then renames it",
@@ -115,9 +124,10 @@ scenario = Scenario(
             "kit/safety/atomic_file.py:replace",
             says="write through the path instead of renaming",
             pattern="_write_and_publish(path, content, new_mode, _publish_by_rename)",
-            instead="""\
-_write_and_publish(path, content, new_mode, lambda new, old: [old.write_bytes(content), new.unlink()])
-""",
+            instead=(
+                "_write_and_publish(path, content, new_mode, "
+                "lambda new, old: [old.write_bytes(content), new.unlink()])"
+            ),
             breaks="A overwrote the file mine",
         ),
     ),

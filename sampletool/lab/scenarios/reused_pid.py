@@ -1,8 +1,10 @@
-"""A file contains the pid of a server. A script reads the pid and stops the server. But the server is already dead.
+"""A file contains the pid of a server.
 
-The system has given its pid to another process. On a busy machine this takes some time. In a container it takes
-seconds, because pids start at 1 again. So the script stops an unrelated process. A check that the pid exists succeeds,
-and the unrelated process may even have the same name. To keep the run short, the lab writes the pid of B into the file.
+A script reads the pid and stops the server. But the server is already dead. The system has given
+its pid to another process. On a busy machine this takes some time. In a container it takes seconds,
+because pids start at 1 again. So the script stops an unrelated process. A check that the pid exists
+succeeds, and the unrelated process may even have the same name. To keep the run short, the lab
+writes the pid of B into the file.
 """
 
 import os
@@ -17,7 +19,7 @@ from ...kit.safety.processes import is_running, start_of
 from ..scenario import History, Removal, Scenario, Step, Way
 
 FILE = Path("server.pid")
-NOBODY = 2**22 + 1
+DEAD_PID = 2**22 + 1
 """A pid that no process can have."""
 
 
@@ -62,28 +64,32 @@ def name_of(pid: int) -> str:
 
 
 def is_the_stranger(worker: str) -> bool:
-    """Let B take over the pid, and work."""
-    if worker == "B":
-        log = os.open("log", os.O_APPEND | os.O_WRONLY)
-        signal.signal(signal.SIGTERM, lambda *_: [os.write(log, b"stopped")])
-        # Without emptying the file before: whoever reads it finds the old number or the new one.
-        os.write(os.open(FILE, os.O_WRONLY), record_of(os.getpid()).encode())
-        os.listdir(".")
-    return worker == "B"
+    """Return whether this is B. Then let B take over the pid, and work."""
+    if worker != "B":
+        return False
+    log = os.open("log", os.O_APPEND | os.O_WRONLY)
+
+    def note_the_signal(_number: int, _frame: object) -> None:
+        os.write(log, b"stopped")
+
+    signal.signal(signal.SIGTERM, note_the_signal)
+    # The file is not emptied before, so a reader finds the old number or the new one.
+    os.write(os.open(FILE, os.O_WRONLY), record_of(os.getpid()).encode())
+    os.listdir(".")
+    return True
 
 
 def record_of(pid: int) -> str:
-    return f"{pid} {start_of_the_dead()}".ljust(80)
-
-
-def start_of_the_dead() -> str:
+    """Return the content of the pid file: a pid, and the start time of the dead server."""
     boot, _, _ticks = str(start_of(os.getpid())).partition(":")
-    return f"{boot}:1"
+    start_of_server = f"{boot}:1"
+    # Each record has the same length, so one write replaces the one before.
+    return f"{pid} {start_of_server}".ljust(80)
 
 
 def prepare(directory: Path) -> None:
     (directory / "log").touch()
-    (directory / FILE).write_text(record_of(NOBODY))
+    (directory / FILE).write_text(record_of(DEAD_PID))
 
 
 def look(directory: Path) -> str:
@@ -123,7 +129,9 @@ scenario = Scenario(
             because="Both processes are called python.",
         ),
         "fixed": Way(
-            says="sends the signal only if the start time is the same, and sends it through a pidfd",
+            says=(
+                "sends the signal only if the start time is the same, and sends it through a pidfd"
+            ),
             shows="B1 A1",
             because="B has the pid of the server, but another start time.",
         ),
@@ -145,7 +153,8 @@ scenario = Scenario(
     ),
     symbol="sampletool.kit.safety.processes:start_of",
     no_verb=(
-        "No command of this tool stops a process by its pid file. The fix on this page is an example "
+        "No command of this tool stops a process by its pid file. The fix on this page is an "
+        "example "
         "that uses `start_of`, which the tool uses for its lock records."
     ),
 )

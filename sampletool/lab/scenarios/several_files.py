@@ -1,7 +1,8 @@
-"""A certificate and its key are in two files. Both are renewed, and each file is replaced with an atomic rename.
+"""A certificate and its key are in two files.
 
-A server that starts at this moment reads the new certificate and the old key. Each file is complete, but they do not
-match. No client can connect until the server restarts. Two atomic writes are not one atomic write.
+Both are renewed, and each file is replaced with an atomic rename. A server that starts at this
+moment reads the new certificate and the old key. Each file is complete, but they do not match. No
+client can connect until the server restarts. Two atomic writes are not one atomic write.
 """
 
 import json
@@ -12,7 +13,9 @@ from pathlib import Path
 from ...kit.safety.toml_file import editing_toml, parse, read_toml
 from ..scenario import History, Removal, Scenario, Step, Way
 
-CERTIFICATE, KEY, BOTH = Path("certificate"), Path("key"), Path("both.toml")
+CERTIFICATE = Path("certificate")
+KEY = Path("key")
+BOTH = Path("both.toml")
 
 
 def naive(worker: str) -> None:
@@ -29,7 +32,8 @@ def wrong_look_again(worker: str) -> None:
         put(KEY, "new")
         return
     while True:
-        certificate, key = CERTIFICATE.read_text(), KEY.read_text()
+        certificate = CERTIFICATE.read_text()
+        key = KEY.read_text()
         if CERTIFICATE.read_text() == certificate:
             break
     serve(certificate, key)
@@ -38,7 +42,7 @@ def wrong_look_again(worker: str) -> None:
 def fixed(worker: str) -> None:
     if worker == "A":
         with editing_toml(BOTH) as file:
-            file.text = text("new")
+            file.text = text_of("new")
             file.write()
     else:
         both = parse(read_toml(BOTH).text)
@@ -46,33 +50,33 @@ def fixed(worker: str) -> None:
 
 
 def put(path: Path, content: str) -> None:
-    beside = Path(f"{path}.new")
-    beside.write_text(content)
-    os.replace(beside, path)
+    temporary = Path(f"{path}.new")
+    temporary.write_text(content)
+    os.replace(temporary, path)
 
 
 def serve(certificate: str, key: str) -> None:
     os.write(1, json.dumps({"certificate": certificate, "key": key}).encode())
 
 
-def text(generation: str) -> str:
-    return f'certificate = "{generation}"\nkey = "{generation}"\n'
+def text_of(version: str) -> str:
+    return f'certificate = "{version}"\nkey = "{version}"\n'
 
 
 def prepare(directory: Path) -> None:
     for path in (CERTIFICATE, KEY):
         (directory / path).write_text("old")
-    (directory / BOTH).write_text(text("old"))
+    (directory / BOTH).write_text(text_of("old"))
 
 
 def look(directory: Path) -> str:
-    if (directory / BOTH).read_text() != text("old"):
+    if (directory / BOTH).read_text() != text_of("old"):
         return "new new"
     return f"{(directory / CERTIFICATE).read_text()} {(directory / KEY).read_text()}"
 
 
 def invariant(history: History) -> Iterator[str]:
-    """A reader gets a certificate and the key that belongs to it."""
+    """Each reader gets a certificate and the key that belongs to it."""
     for letter, read in history.answers.items():
         if read["certificate"] != read["key"]:
             yield f"{letter} uses the {read['certificate']} certificate with the {read['key']} key."
@@ -83,7 +87,10 @@ def invariant(history: History) -> Iterator[str]:
 scenario = Scenario(
     title="Inconsistent read: two files that belong together",
     subtitle="A server reads the new certificate and the old key.",
-    rule=("Data that must match must change together: put it into one file, or publish one directory with one rename."),
+    rule=(
+        "Data that must match must change together: put it into one file, or publish one "
+        "directory with one rename."
+    ),
     happened=(
         "When both files were renewed, the database server Harper could load the new certificate "
         "before the new key. All handshakes then failed until the certificates changed again.",

@@ -1,8 +1,9 @@
-"""A program creates a lock file so that only one instance runs, and deletes the file at the end. Then it is killed.
+"""A program creates a lock file so that only one instance runs, and deletes the file at the end.
 
-The lock file stays. All later runs wait for a process that no longer exists, until a person deletes the file. The usual
-answer is to check whether the owner is alive, and to delete the file if it is dead. Now two processes check at the same
-moment, and the second one deletes the lock that the first one has just created.
+Then it is killed. The lock file stays. All later runs wait for a process that no longer exists,
+until a person deletes the file. The usual answer is to check whether the owner is alive, and to
+delete the file if it is dead. Now two processes check at the same moment, and the second one
+deletes the lock that the first one has just created.
 """
 
 import os
@@ -17,7 +18,7 @@ from ._turns import WORK, look, prepare, work
 
 __all__ = ["look"]
 
-NOBODY = 2**22 + 1
+DEAD_PID = 2**22 + 1
 """A pid that no process can have."""
 
 
@@ -64,12 +65,15 @@ def create_lock() -> None:
 
 
 def leave_a_dead_owner(directory: Path) -> None:
+    """Leave the lock file of a process that no longer exists."""
     prepare(directory)
-    (directory / "lock").write_text(str(NOBODY))
+    (directory / "lock").write_text(str(DEAD_PID))
 
 
 def invariant(history: History) -> Iterator[str]:
-    """At most one worker holds the lock at any moment, and every worker that is alive gets its turn."""
+    """At most one worker holds the lock at any moment, and every worker that is alive gets its
+    turn.
+    """
     yield from history.crowds
     for letter in history.statuses:
         if letter not in history.now.split():
@@ -88,7 +92,8 @@ scenario = Scenario(
     question="A is killed with kill -9 while it holds the lock. What happens to B?",
     shared="the log",
     strikes="!",
-    # With two, nobody would come while the second one holds a lock file that the first has removed.
+    # With two workers, nobody would come while the second one holds a lock file that the first
+    # one has removed.
     every_step_workers=3,
     ways={
         "naive": Way(
@@ -106,7 +111,10 @@ scenario = Scenario(
                 WORK,
             ),
             shows="A1 B1 A2 A3 B2 B3",
-            because="Both saw the dead owner. B then deleted the lock file that A had created in the meantime.",
+            because=(
+                "Both saw the dead owner. B then deleted the lock file that A had created in the "
+                "meantime."
+            ),
             prepare=leave_a_dead_owner,
             strikes="",
         ),

@@ -1,9 +1,10 @@
-"""Two threads of one process add one to the same variable, with `counter += 1`. It is one line, but not one step.
+"""Two threads of one process add one to the same variable, with `counter += 1`.
 
-Python reads the variable, adds one, and writes it back. If the other thread does the same in between, one increment is
-lost. A lock that both threads take prevents this. The same happens with data that is created when it is first needed:
-two threads find nothing, and both create it. And a thread that puts an empty object there, to fill it afterwards, lets
-the other thread use it too early.
+It is one line, but not one step. Python reads the variable, adds one, and writes it back. If the
+other thread does the same in between, one increment is lost. A lock that both threads take prevents
+this. The same happens with data that is created when it is first needed: two threads find nothing,
+and both create it. And a thread that puts an empty object there, to fill it afterwards, lets the
+other thread use it too early.
 """
 
 import threading
@@ -105,7 +106,10 @@ def look(directory: Path) -> Memory:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """Each thread that has finished is counted. The config is loaded once, and not used before it is complete."""
+    """Each thread that has finished is counted.
+
+    The config is loaded once, and not used before it is complete.
+    """
     memory = history.now
     has_config = memory.loads > 0
     if not has_config and memory.counter < len(history.served):
@@ -118,7 +122,12 @@ def invariant(history: History) -> Iterator[str]:
 
 LOCK = Step("lock", "lock.acquire", "lock", holds=True)
 RELEASE = Step("unlock", "lock.release", "lock", frees=True)
-COUNTER_STEPS = (LOCK, RELEASE, Step("read", "memory.read", "counter"), Step("write", "memory.write", "counter"))
+COUNTER_STEPS = (
+    LOCK,
+    RELEASE,
+    Step("read", "memory.read", "counter"),
+    Step("write", "memory.write", "counter"),
+)
 # The release is no step here. With it, there would be three times as many schedules.
 CONFIG_STEPS = (
     Step("lock", "lock.acquire", "lock"),
@@ -129,9 +138,13 @@ CONFIG_STEPS = (
 scenario = Scenario(
     title="Thread safety: two threads increment one counter",
     subtitle="`counter += 1` is one line of Python, but not one step.",
-    rule="If threads share something that changes, let all of them take the same lock, and publish only what is complete.",
+    rule=(
+        "If threads share something that changes, let all of them take the same lock, and publish "
+        "only what is complete."
+    ),
     happened=(
-        "Forseti Security counted the objects that its threads found with `+=`. The fix was a lock, "
+        "Forseti Security counted the objects that its threads found with `+=`. The fix was a "
+        "lock, "
         "because `+=` is not safe for threads.",
         "https://github.com/forseti-security/forseti-security/pull/3080",
     ),
@@ -153,7 +166,10 @@ scenario = Scenario(
             because="B had to wait until A had written, and then read the new number.",
         ),
         "wrong-checked-once": Way(
-            says="loads a config when it is first needed, and checks for it only before taking the lock",
+            says=(
+                "loads a config when it is first needed, and checks for it only before taking the "
+                "lock"
+            ),
             steps=CONFIG_STEPS,
             shows="A1 B1 A2 A3",
             because="B checked before A had loaded the config, and did not check again.",
@@ -190,7 +206,8 @@ scenario = Scenario(
     ),
     symbol="sampletool.lab.scenarios.threads_counter:fixed_double_checked",
     no_verb=(
-        "No command of this tool shares a variable between threads. The fix on this page is an example that uses "
+        "No command of this tool shares a variable between threads. The fix on this page is an "
+        "example that uses "
         "`threading.Lock`."
     ),
 )

@@ -1,8 +1,8 @@
 """A program saves its settings. While it writes, somebody kills it, or the power fails.
 
-When the program starts again, its settings file is empty or ends in the middle. The usual answer is to write a
-temporary file and rename it. That is enough after a kill. It is not enough after a power cut, because the new name may
-reach the disk before the new content does. Then the file is empty.
+When the program starts again, its settings file is empty or ends in the middle. The usual answer is
+to write a temporary file and rename it. That is enough after a kill. It is not enough after a power
+cut, because the new name may reach the disk before the new content does. Then the file is empty.
 """
 
 import os
@@ -35,19 +35,27 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
-    return seen((directory / FILE).read_text())
+    return shown((directory / FILE).read_text())
 
 
-def seen(text: str) -> str:
-    return " ".join(text.replace(" ", "").split()) or "(empty)"
+def shown(text: str) -> str:
+    """Return the text in one line."""
+    if not text:
+        return "(empty)"
+    return " ".join(text.replace(" ", "").split())
 
 
 def invariant(history: History) -> Iterator[str]:
-    """At the end, tool.toml is the whole old file or the whole new file. If A reported success, it is the new file."""
-    if history.is_over and history.now not in (seen(OLD), seen(NEW)):
-        state = "empty" if history.now == "(empty)" else "half written"
+    """At the end, tool.toml is the whole old file or the whole new file.
+
+    If A reported success, it is the new file.
+    """
+    if history.is_over and history.now not in (shown(OLD), shown(NEW)):
+        state = "half written"
+        if history.now == "(empty)":
+            state = "empty"
         yield f"{FILE} is {state}: it is neither the old file nor the new one."
-    if history.is_over and history.served and history.now == seen(OLD):
+    if history.is_over and history.served and history.now == shown(OLD):
         yield f"A reported success, but {FILE} is the old file."
 
 
@@ -55,7 +63,8 @@ scenario = Scenario(
     title="Torn write: a file that is empty or half written",
     subtitle="A program is killed, or the power fails, while it saves a file.",
     rule=(
-        "Write a temporary file, flush it, rename it, flush the directory. Readers then see the old "
+        "Write a temporary file, flush it, rename it, flush the directory. Readers then see the "
+        "old "
         "file or the new one."
     ),
     happened=(
@@ -72,16 +81,24 @@ scenario = Scenario(
         "naive": Way(
             says="empties the file, then writes it line by line",
             shows="A1 A2 A3 A!",
-            because="The first step deletes the old content, and the last step completes the new content.",
+            because=(
+                "The first step deletes the old content, and the last step completes the new "
+                "content."
+            ),
         ),
         "wrong-rename": Way(
             says="writes a temporary file and renames it, without flushing",
             shows="A1 A2 A3 A*",
             breaks="tool.toml is empty",
-            because="The new name reached the disk before the new content. Only fsync guarantees the order.",
+            because=(
+                "The new name reached the disk before the new content. Only fsync guarantees the "
+                "order."
+            ),
         ),
         "fixed": Way(
-            says="runs `tool config set`, which writes, flushes, renames, and flushes the directory",
+            says=(
+                "runs `tool config set`, which writes, flushes, renames, and flushes the directory"
+            ),
             program=("config", "set", "name=new", "level=2"),
             shows="A1 A2 A3 A4 A5 A*",
             because=(

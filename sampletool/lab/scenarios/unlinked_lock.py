@@ -1,9 +1,11 @@
-"""A program locks a file with flock. At the end, it deletes the file, because a lock file that stays looks untidy.
+"""A program locks a file with flock.
 
-Another process has opened that file before, and waits for its lock. It gets the lock of a file that has no name any
-more. A third process finds no lock file, creates a new one, and locks it at once. Both hold "the lock", each on a file
-of its own. It does not help to release the lock before the file is deleted. It does not help either to check that there
-is a lock file: there is one, but it is not the file that was locked.
+At the end, it deletes the file, because a lock file that stays looks untidy. Another process has
+opened that file before, and waits for its lock. It gets the lock of a file that has no name any
+more. A third process finds no lock file, creates a new one, and locks it at once. Both hold "the
+lock", each on a file of its own. It does not help to release the lock before the file is deleted.
+It does not help either to check that there is a lock file: there is one, but it is not the file
+that was locked.
 """
 
 import fcntl
@@ -18,7 +20,7 @@ from ..scenario import History, Removal, Scenario, Step, Way
 from ._mechanisms import without_lock
 
 JOBS = {"A": 2, "B": 1}
-"""How often each worker needs the lock. A comes back while B may still wait for the first lock file."""
+"""How often each worker needs the lock. A may come back while B waits for the first lock file."""
 
 
 def naive(worker: str) -> None:
@@ -119,13 +121,18 @@ DELETE = Step("delete", "os.remove", "lock")
 scenario = Scenario(
     title="Unlinked lock file: flock on a file that somebody deletes",
     subtitle="Two processes hold the same lock, each on a file of its own.",
-    rule="Do not delete a lock file. If anything else might, compare the locked file with its path.",
+    rule=(
+        "Do not delete a lock file. If anything else might, compare the locked file with its path."
+    ),
     happened=(
         "From version 3.20.4, the Python package filelock deleted its lock file on release. So two "
         "processes could hold one lock. A later version keeps the file.",
         "https://github.com/tox-dev/filelock/issues/574",
     ),
-    question="B waits for the lock file that A deletes. A comes back for its second job. Who holds the lock?",
+    question=(
+        "B waits for the lock file that A deletes. A comes back for its second job. Who holds the "
+        "lock?"
+    ),
     shared="the job",
     ways={
         "naive": Way(
@@ -137,7 +144,9 @@ scenario = Scenario(
             says="releases the lock, then deletes the lock file",
             steps=(LOCK, FINISH, DELETE),
             shows="A1 A2 B1 A3 A4",
-            because="A deleted the file that B had locked in the meantime, and then locked a new one.",
+            because=(
+                "A deleted the file that B had locked in the meantime, and then locked a new one."
+            ),
         ),
         "wrong-check-exists": Way(
             says="checks that there is a lock file, and deletes it at the end",
@@ -150,9 +159,15 @@ scenario = Scenario(
             because="Both locked the same file.",
         ),
         "fixed-delete": Way(
-            says="deletes the file under the tool's own lock, which compares the locked file with its path",
+            says=(
+                "deletes the file under the tool's own lock, which compares the locked file with "
+                "its path"
+            ),
             shows="A1 B1 A2 B2 A3 A4 A5",
-            because="B had locked a file that was not at the path any more. So it opened the path again.",
+            because=(
+                "B had locked a file that was not at the path any more. So it opened the path "
+                "again."
+            ),
         ),
     },
     steps=(OPEN, LOCK, FINISH),

@@ -9,22 +9,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import psycopg
 import pytest
-from psycopg import errors
 
 from docs.lab.generate import LABS
 from sampletool.kit.testing.leaks import outlives_the_test
 from tests.state.support.servers import NoServer, Server, run_directory
 
+psycopg = pytest.importorskip("psycopg")
+
 LEVELS = ("READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 
 Connection = Any
 """A connection of psycopg or of sqlite3. Both have `execute`, but no common type."""
+Connect = Callable[[], Connection]
 
 
 @pytest.fixture
-def connect(testrun_uid: str) -> Iterator[Callable[[], psycopg.Connection]]:
+def connect(testrun_uid: str) -> Iterator[Connect]:
     """Return a function that connects to a schema of this test."""
     try:
         # Other tests of the run may use the server as well.
@@ -36,7 +37,7 @@ def connect(testrun_uid: str) -> Iterator[Callable[[], psycopg.Connection]]:
     schema = f"t{secrets.token_hex(6)}"
     url = f"postgresql://test@/postgres?host={host}&options=-csearch_path%3D{schema}"
 
-    def connected() -> psycopg.Connection:
+    def connected() -> Connection:
         return psycopg.connect(url, autocommit=True)
 
     with connected() as admin:
@@ -54,9 +55,7 @@ def create_tables(database: Connection) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_postgresql_prevents_what_the_table_says(
-    level: str, connect: Callable[[], psycopg.Connection]
-) -> None:
+def test_postgresql_prevents_what_the_table_says(level: str, connect: Connect) -> None:
     row = table()[f"PostgreSQL, {level}"]
 
     with connect() as first, connect() as second:
@@ -80,17 +79,33 @@ def test_sqlite_prevents_what_the_table_says(tmp_path: Path) -> None:
     assert found == row
 
 
-def test_locking_all_the_rows_lets_the_second_transaction_wait(
-    connect: Callable[[], psycopg.Connection],
+def test_locking_all_the_rows_lets_the_second_transaction_wait_and_count_again(
+    connect: Connect,
+) -> None:
+    with connect() as first, connect() as second:
+        first.execute("BEGIN")
+        assert len(first.execute("SELECT * FROM admins FOR UPDATE").fetchall()) == 2
+        # Without NOWAIT, it would wait here.
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            second.execute("SELECT * FROM admins FOR UPDATE NOWAIT")
+
+        first.execute("DELETE FROM admins WHERE name = 'A'")
+        first.execute("COMMIT")
+
+        assert second.execute("SELECT name FROM admins FOR UPDATE").fetchall() == [("B",)]
+
+
+def test_locking_all_the_rows_does_not_keep_others_from_adding_one(
+    connect: Connect,
 ) -> None:
     with connect() as first, connect() as second:
         first.execute("BEGIN")
         first.execute("SELECT * FROM admins FOR UPDATE")
-        second.execute("BEGIN")
 
-        # Without NOWAIT, it would wait here.
-        with pytest.raises(errors.LockNotAvailable):
-            second.execute("SELECT * FROM admins FOR UPDATE NOWAIT")
+        second.execute("SET lock_timeout = '1s'")
+        second.execute("INSERT INTO admins VALUES ('C')")
+
+        assert first.execute("SELECT count(*) FROM admins").fetchone() == (3,)
 
 
 def lost_update(first: Connection, second: Connection, begin: str) -> str:
@@ -129,7 +144,4 @@ def table() -> dict[str, list[str]]:
     """Return the cells of each row of the page's table, by the first cell."""
     page = (LABS / "state" / "write-skew.md").read_text()
     rows = re.findall(r"^\| (PostgreSQL, [A-Z ]+|SQLite) \| (.*) \| (.*) \|$", page, re.MULTILINE)
-    return {
-        name: [lost_update_cell, write_skew_cell]
-        for name, lost_update_cell, write_skew_cell in rows
-    }
+    return {name: cells for name, *cells in rows}

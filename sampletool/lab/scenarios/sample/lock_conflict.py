@@ -1,14 +1,16 @@
 """A build is running. A person or an agent starts another one.
 
-The second build must not run at the same time, so it fails with a traceback that names a file. Is the lock stale?
-Should the user delete it? Is it worth trying again, and when? Or the second build waits without a message, and looks as
-if it hangs. A conflict is normal, so the error should name the process that holds the lock and say when to try again.
+The second build must not run at the same time, so it fails with a traceback that names a file. Is
+the lock stale? Should the user delete it? Is it worth trying again, and when? Or the second build
+waits without a message, and looks as if it hangs. A conflict is normal, so the error should name
+the process that holds the lock and say when to try again.
 """
 
 import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from ...scenario import History, Removal, Scenario, Step, Way
 from .._mechanisms import with_shared_lock
@@ -43,23 +45,39 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
-    found = any((directory / name).exists() for name in ("report.txt", "out/report"))
-    return "built" if found else "not built"
+    # Which of them a variant builds depends on the variant.
+    for name in ("report.txt", "out/report"):
+        if (directory / name).exists():
+            return "built"
+    return "not built"
 
 
 def invariant(history: History) -> Iterator[str]:
-    """At most one worker builds. A worker that cannot build learns at once who builds, and when to try again."""
+    """At most one worker builds.
+
+    A worker that cannot build learns at once who builds, and when to try again.
+    """
     yield from history.crowds
     for moment in history.moments:
         if moment.is_blocked:
-            yield f"{moment.worker} had to wait, and did not learn for which process or for how long."
-    for letter, status in history.statuses.items():
-        error = (history.answers.get(letter) or {}).get("error", {})
-        facts = error.get("code") == "LOCK_HELD", error.get("retry_after_ms"), error.get("context", {}).get("holder")
-        if status != 0 and not all(facts):
+            yield (
+                f"{moment.worker} had to wait, and did not learn for which process or for how long."
+            )
+    for letter in history.failed:
+        if not says_what_to_do(history.answers.get(letter)):
             yield f"{letter} failed with an error that does not say what to do."
     if history.is_over and not history.served:
         yield "no worker could build."
+
+
+def says_what_to_do(response: Any) -> bool:
+    """Return whether an error names the holder of the lock, and says when to try again."""
+    if response is None or "error" not in response:
+        return False
+    error = response["error"]
+    if error["code"] != "LOCK_HELD" or not error.get("retry_after_ms"):
+        return False
+    return bool(error["context"].get("holder"))
 
 
 scenario = Scenario(
@@ -67,7 +85,10 @@ scenario = Scenario(
     steps_every_call=False,
     title="Lock conflict: two builds at once",
     subtitle="The second build fails with an error that does not say what to do.",
-    rule=("Report a conflict as a normal result: name the process that holds the lock, and say when to try again."),
+    rule=(
+        "Report a conflict as a normal result: name the process that holds the lock, and say when "
+        "to try again."
+    ),
     happened=(
         "tgcli rejected every command while another command ran. The error said only that "
         "another process held the store: not which process, how long it had run, or whether it "
@@ -91,7 +112,10 @@ scenario = Scenario(
             says="runs `tool build`, which fails with LOCK_HELD, the holder and retry_after_ms",
             program=("build",),
             shows="A1 B1 A2",
-            because="The error of B names the process of A and says when to try again. The exit code is 75.",
+            because=(
+                "The error of B names the process of A and says when to try again. The exit code "
+                "is 75."
+            ),
         ),
     },
     steps=(

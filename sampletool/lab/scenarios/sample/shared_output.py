@@ -1,7 +1,8 @@
-"""Two runs write their results to the same file name at the same time. Two agents do this if both run the same command.
+"""Two runs write their results to the same file name at the same time.
 
-Each run empties the file, writes it line by line, and reads its result back. It reads a mixture, or the result of the
-other run. A temporary file and a rename do not help if both runs use the same temporary name.
+Two agents do this if both run the same command. Each run empties the file, writes it line by line,
+and reads its result back. It reads a mixture, or the result of the other run. A temporary file and
+a rename do not help if both runs use the same temporary name.
 """
 
 import hashlib
@@ -9,10 +10,13 @@ import os
 import runpy
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from ...scenario import History, Removal, Scenario, Step, Way
+
+MAX_SHOWN_CHARACTERS = 60
 
 
 def naive(worker: str) -> None:
@@ -33,7 +37,9 @@ def write_lines(name: str, worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
-    """Run with a home directory of its own, as in two containers: A and B share the path, but no lock."""
+    """Run with a home directory of its own, as in two containers: A and B share the path, but no
+    lock.
+    """
     home = Path(os.environ["HOME"], worker)
     home.mkdir(mode=0o700)
     os.environ["HOME"] = str(home)
@@ -46,53 +52,89 @@ def prepare(directory: Path) -> None:
         (directory / f"{letter}.csv").write_text(f"who\n{letter}\n")
 
 
-class Seen(NamedTuple):
+@dataclass(frozen=True)
+class Results:
+    """What the runs have written."""
+
     shared: str
-    read: dict[str, str]
-    """What each worker reads as its result: whose it is."""
+    """What the shared file contains."""
+    owner_of_result: dict[str, str]
+    """For each worker, whose result it reads as its own."""
 
     def __str__(self) -> str:
         return self.shared
 
 
-def look(directory: Path) -> Seen:
-    shared, read = "-", {file.stem: whose(file, directory) for file in directory.glob("?.read")}
-    for file in (*directory.glob("result.*"), *directory.parent.rglob("session*/result.json")):
-        text = file.read_text()
-        if owner := whose(file, directory):
-            read.setdefault(owner, owner)
+def look(directory: Path) -> Results:
+    shared = "-"
+    owner_of_result = {}
+    for file in directory.glob("?.read"):
+        owner_of_result[file.stem] = find_owner(file, directory)
+    result_files = [
+        *directory.glob("result.*"),
+        *directory.parent.rglob("session*/result.json"),
+    ]
+    for file in result_files:
+        owner = find_owner(file, directory)
+        if owner:
+            owner_of_result.setdefault(owner, owner)
         if file.parent == directory:
-            shared = text.replace("\n", " / ").replace("\0", "·").strip()[:60] if not owner else f"result of {owner}"
-    return Seen(shared or "(empty)", read)
+            shared = shown(file.read_text(), owner)
+    return Results(shared, owner_of_result)
 
 
-def whose(file: Path, directory: Path) -> str:
-    """The worker whose result this is; or, if the tool made it, from whose input."""
+def shown(text: str, owner: str) -> str:
+    """Return a short text for the content of a file. `owner` is empty if it is nobody's result."""
+    if owner:
+        return f"result of {owner}"
+    one_line = text.replace("\n", " / ").replace("\0", "·").strip()
+    if not one_line:
+        return "(empty)"
+    return one_line[:MAX_SHOWN_CHARACTERS]
+
+
+def find_owner(file: Path, directory: Path) -> str:
+    """Return the worker whose result this file has. Return an empty text if it has none."""
     text = file.read_text()
     for letter in "ABC":
+        if text == f"{letter} begins\n{letter} ends\n":
+            return letter
+        # The tool stores in its results which input they are from.
         digest = hashlib.sha256((directory / f"{letter}.csv").read_bytes()).hexdigest()
-        if text == f"{letter} begins\n{letter} ends\n" or f'"input":"{digest}"' in text:
+        if f'"input":"{digest}"' in text:
             return letter
     return ""
 
 
 def invariant(history: History) -> Iterator[str]:
-    """A worker that reports success reads its own result. A worker that fails reports that the path is taken."""
+    """Each worker that reports success reads its own result.
+
+    A worker that fails reports that the path is taken.
+    """
     for letter in history.served:
-        if history.now.read.get(letter) != letter:
+        if history.now.owner_of_result.get(letter) != letter:
             yield f"{letter} reported success, but reads a result that is not its own."
-    for letter in history.statuses:
-        error = (history.answers.get(letter) or {}).get("error", {"code": ""})
-        is_taken = error["code"] == "OUTPUT_EXISTS" and error["context"]["path"].endswith("/here/result.json")
-        if letter not in history.served and not is_taken:
+    for letter in history.failed:
+        if not reports_taken_path(history.answers.get(letter)):
             yield f"{letter} failed because of the other worker."
+
+
+def reports_taken_path(response: Any) -> bool:
+    """Return whether a worker that failed has reported that the shared path is taken."""
+    if response is None or "error" not in response:
+        return False
+    error = response["error"]
+    if error["code"] != "OUTPUT_EXISTS":
+        return False
+    return str(error["context"]["path"]).endswith("/here/result.json")
 
 
 scenario = Scenario(
     title="Shared output file: two runs overwrite each other",
     subtitle="Two runs write to the same name, and one reads the result of the other.",
     rule=(
-        "Never share a name for data that is not yet published. Use a session directory, or a unique name and a link."
+        "Never share a name for data that is not yet published. Use a session directory, or a "
+        "unique name and a link."
     ),
     happened=(
         "clusterio had a helper that wrote files safely, with a temporary name and a rename. But "
@@ -100,7 +142,10 @@ scenario = Scenario(
         "files.",
         "https://github.com/clusterio/clusterio/pull/1026",
     ),
-    question="A and B write two lines each to the same name, then read the file. What can each of them read?",
+    question=(
+        "A and B write two lines each to the same name, then read the file. What can each of them "
+        "read?"
+    ),
     shared="the shared name",
     ways={
         "naive": Way(
@@ -114,9 +159,15 @@ scenario = Scenario(
             because="A renamed the file that B was writing.",
         ),
         "fixed": Way(
-            says=("runs `tool process --output`, which uses a unique temporary name and publishes it with a link"),
+            says=(
+                "runs `tool process --output`, which uses a unique temporary name and publishes "
+                "it with a link"
+            ),
             shows="A1 B1 A2 B2 A3 B3",
-            because=("A was first. The link of B was rejected because the name existed, so B reported OUTPUT_EXISTS."),
+            because=(
+                "A was first. The link of B was rejected because the name existed, so B reported "
+                "OUTPUT_EXISTS."
+            ),
         ),
         "fixed-session": Way(
             says="runs `tool process --session-id`, which uses one directory for each session",

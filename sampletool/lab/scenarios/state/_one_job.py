@@ -1,4 +1,4 @@
-"""One job that must be done once: of scenarios in which two workers want it."""
+"""One job that must be done once, for the scenarios in which two workers want it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,11 +7,15 @@ from ...scenario import History
 
 
 def do_it(worker: str) -> None:
+    """Note that this worker has done the job."""
     Path(f"done-by-{worker}").touch()
 
 
 def look(directory: Path) -> str:
-    return " ".join(sorted(path.name[-1] for path in directory.glob("done-by-*"))) or "nobody"
+    workers = sorted(path.name[-1] for path in directory.glob("done-by-*"))
+    if not workers:
+        return "nobody"
+    return " ".join(workers)
 
 
 def invariant(history: History) -> Iterator[str]:

@@ -1,7 +1,8 @@
-"""The production store, as scenarios use it: SQLite in the scratch directory, or the server of TOOL_LAB_STORE.
+"""The production store, as the scenarios use it: SQLite, or the server of TOOL_LAB_STORE.
 
-On SQLite the steps are its locks and statements. A server is not stepped: there a step is a whole verb,
-raised by this file as an audit event of its own, and what happens within one is the server's promise.
+With SQLite, each lock and each statement is a step. A server is not stepped: there, a step is a
+whole verb of the store, which this file announces with an audit event of its own. What happens
+inside the server is the server's promise.
 """
 
 import os
@@ -22,42 +23,56 @@ from ...scenario import STORE_VARIABLE, Removal, Step
 __all__ = ["key", "no_transaction", "open_here", "steps", "writes"]
 
 VERB = "stepping.verb"
+"""The audit event that announces a verb of a server."""
 
 
 def open_here(directory: Path | None = None) -> Store:
-    """The store of the run whose scratch directory this is; the workers' current one."""
-    place = Path.cwd() if directory is None else directory
+    """Open the store of a run, for the worker in the current directory.
+
+    With a directory, open the store of the run with this scratch directory, and announce no verbs.
+    """
+    if directory is None:
+        scratch_directory = Path.cwd()
+    else:
+        scratch_directory = directory
     signals = Signals()
 
-    def hold(path: Path, name: str, _recorded: bool) -> AbstractContextManager[Any]:
+    def hold_lock(path: Path, name: str, _recorded: bool) -> AbstractContextManager[Any]:
         return lock_named(name, signals, path).exclusively(PATIENT_WAIT_SECONDS)
 
-    terms = RetryPolicy(hold, signals, lambda code, message: None, PATIENT_WAIT_SECONDS)
+    def ignore_warning(code: str, message: str) -> None:
+        """Do nothing. Nobody reads the warnings of a worker."""
+
+    retry_policy = RetryPolicy(hold_lock, signals, ignore_warning, PATIENT_WAIT_SECONDS)
     url = os.environ.get(STORE_VARIABLE)
     if url is None:
-        return open_store(f"sqlite://{place}/state.db", None, terms)
-    store = open_store(url, None, terms)
-    return store if directory is not None else cast(Store, _Told(store))
+        return open_store(f"sqlite://{scratch_directory}/state.db", None, retry_policy)
+    store = open_store(url, None, retry_policy)
+    if directory is not None:
+        return store
+    return cast(Store, _AnnouncingStore(store))
 
 
 def store_in(directory: Path) -> AbstractContextManager[Store]:
-    """The same from outside, for a moment."""
+    """Open the store of a run from outside, and close it at the end of the block."""
     return closing(open_here(directory))
 
 
 def prepare(directory: Path) -> None:
-    """A store in which nothing is that a worker asks for."""
+    """Create the store, without anything that a worker looks for."""
     with store_in(directory) as store:
         store.state_set(key("another", directory), "")
 
 
 def key(name: str, directory: Path | None = None) -> str:
-    """A name that no other run uses, also on a server."""
-    place = Path.cwd() if directory is None else directory
-    return f"{place.parent.name}.{name}"
+    """Return a name that no other run uses, not even on a server that runs share."""
+    if directory is None:
+        directory = Path.cwd()
+    return f"{directory.parent.name}.{name}"
 
 
 def has(store: Store, name: str) -> bool:
+    """Return whether the store has a value with this name."""
     try:
         store.state_get(key(name))
     except KeyNotFound:
@@ -66,22 +81,25 @@ def has(store: Store, name: str) -> bool:
 
 
 def steps(name: str, *, sql: str, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
-    """One step, on SQLite, where its statement begins like this, and on a server."""
-    return Step(name, "sql", "state.db", statement=sql, after=after), _on_a_server(name, verb, after)
+    """Return one step: the statement that begins like this on SQLite, and the verb on a server."""
+    return Step(name, "sql", "state.db", statement=sql, after=after), _on_server(name, verb, after)
 
 
 def writes(name: str, *, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
-    """A whole verb that writes: on SQLite it begins with asking for the store's lock."""
-    return Step(name, "fcntl.flock", _LOCK_FILE, kind="lock", after=after), _on_a_server(name, verb, after)
+    """Return one step: a verb that writes. On SQLite, it begins by asking for the store's lock."""
+    on_sqlite = Step(name, "fcntl.flock", _LOCK_FILE, kind="lock", after=after)
+    return on_sqlite, _on_server(name, verb, after)
 
 
 def transaction(verb: str, statements: dict[str, str]) -> tuple[Step, ...]:
-    """A whole verb that is taken apart on SQLite: its lock, these statements and its commit."""
-    asked = (Step(name, "sql", "state.db", statement=statement) for name, statement in statements.items())
-    return (LOCK, *asked, *steps("commit", sql="COMMIT", verb=verb))
+    """Return the steps of a verb on SQLite: its lock, these statements, and its commit."""
+    statement_steps = []
+    for name, statement in statements.items():
+        statement_steps.append(Step(name, "sql", "state.db", statement=statement))
+    return (LOCK, *statement_steps, *steps("commit", sql="COMMIT", verb=verb))
 
 
-def _on_a_server(name: str, verb: str, after: tuple[str, ...]) -> Step:
+def _on_server(name: str, verb: str, after: tuple[str, ...]) -> Step:
     return Step(name, VERB, statement=verb.upper(), after=after)
 
 
@@ -89,8 +107,8 @@ _LOCK_FILE = ".state.db.lock"
 LOCK = Step("lock", "fcntl.flock", _LOCK_FILE, kind="lock", holds=True)
 
 
-class _Told:
-    """A store on a server, which announces each verb before it begins."""
+class _AnnouncingStore:
+    """A store on a server that announces each verb before it begins."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -116,11 +134,14 @@ with (
 
 
 def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:
-    """Return the removals of the mechanism that every write rests on: a transaction that begins with its lock."""
+    """Return the removals of the mechanism that every write rests on: a transaction that begins
+    with its lock.
+    """
     return no_transaction(breaks), with_reading_first(refused)
 
 
 def no_transaction(breaks: str) -> Removal:
+    """Return the removal of the transaction and its lock."""
     return Removal(
         "state/sqlite.py:SqliteStore.transact",
         says="run each statement by itself, without a lock and without a transaction",
@@ -131,6 +152,7 @@ def no_transaction(breaks: str) -> Removal:
 
 
 def with_reading_first(breaks: str) -> Removal:
+    """Return the removal of the lock before the first read."""
     return Removal(
         "state/sqlite.py:SqliteStore.transact",
         says="begin the transaction with a read, and take no lock before it",

@@ -1,8 +1,9 @@
 """Two workers take jobs from a queue. Each looks for a free job, then marks the job as its own.
 
-Both see the same job as free. Both mark it, and both do the work: the mail goes out twice, or the card is charged
-twice. A second look at the mark does not help, because the other worker may write its mark after that look. A mark
-that expires does not help either: it frees the job of a dead worker, but two live workers still set it.
+Both see the same job as free. Both mark it, and both do the work: the mail goes out twice, or the
+card is charged twice. A second look at the mark does not help, because the other worker may write
+its mark after that look. A mark that expires does not help either: it frees the job of a dead
+worker, but two live workers still set it.
 """
 
 from pathlib import Path
@@ -67,7 +68,8 @@ scenario = Scenario(
     subtitle="Two workers see the same free job, and both do it.",
     rule="Look and take in one step: claim a job with one conditional write.",
     happened=(
-        "The workers of librefang selected a free job and updated it afterwards. Two workers ran the same job, until "
+        "The workers of librefang selected a free job and updated it afterwards. Two workers ran "
+        "the same job, until "
         "the claim became one conditional update.",
         "https://github.com/librefang/librefang/issues/5961",
     ),
@@ -82,12 +84,19 @@ scenario = Scenario(
         "wrong-look-again": Way(
             says="marks the job, then checks that the mark is its own",
             shows="A1 B1 A2 A3 B2 B3",
-            because="A looked again before B wrote its mark. B looked again after that. Both found their own mark.",
+            because=(
+                "A looked again before B wrote its mark. B looked again after that. Both found "
+                "their own mark."
+            ),
         ),
         "wrong-expiry": Way(
             says="sets a mark that expires after an hour, if there is no mark",
             steps=(
-                *steps("get: no mark", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
+                *steps(
+                    "get: no mark",
+                    sql="SELECT key, value, version, expires_at FROM tool_state",
+                    verb="state_get",
+                ),
                 *writes("set", verb="state_set"),
             ),
             because="The time at which a mark expires does not change who may set it.",
@@ -95,9 +104,16 @@ scenario = Scenario(
         "fixed": Way(
             says="runs `tool task claim`, which looks and takes in one transaction",
             steps=(
-                Step("free expired jobs", "sql", "state.db", statement="UPDATE tool_tasks", after=("lock",)),
+                Step(
+                    "free expired jobs",
+                    "sql",
+                    "state.db",
+                    statement="UPDATE tool_tasks",
+                    after=("lock",),
+                ),
                 *transaction(
-                    "task_claim", {"look": "SELECT ID, GENERATION", "take it": "UPDATE tool_tasks SET STATUS"}
+                    "task_claim",
+                    {"look": "SELECT ID, GENERATION", "take it": "UPDATE tool_tasks SET STATUS"},
                 ),
             ),
             shows="A1 B1",
@@ -105,7 +121,9 @@ scenario = Scenario(
         ),
         "fixed-set-if-absent": Way(
             says="runs `tool state set --if-version 0`, which sets the mark only if there is none",
-            steps=transaction("state_set", {"compare": "WITH CLOCK", "set": "INSERT INTO tool_state"}),
+            steps=transaction(
+                "state_set", {"compare": "WITH CLOCK", "set": "INSERT INTO tool_state"}
+            ),
             shows="A1 B1",
             because="B's write found A's mark and was rejected.",
         ),

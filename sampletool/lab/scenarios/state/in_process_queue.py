@@ -1,8 +1,8 @@
 """One process, no threads, one event loop. Two coroutines take jobs from one list.
 
-Each coroutine looks for a job, asks another service for permission, and takes the job. While one of them waits for
-permission, the other one runs: at every `await`, the data may change. The two coroutines never run at the same time,
-but both take the same job.
+Each coroutine looks for a job, asks another service for permission, and takes the job. While one of
+them waits for permission, the other one runs: at every `await`, the data may change. The two
+coroutines never run at the same time, but both take the same job.
 """
 
 import asyncio
@@ -74,7 +74,10 @@ def prepare(directory: Path) -> None:
 scenario = Scenario(
     title="asyncio race condition: two coroutines take the same job",
     subtitle="The data changes during an `await`.",
-    rule="Data may change at every await. Decide and act without an await in between, or hold an asyncio.Lock.",
+    rule=(
+        "Data may change at every await. Decide and act without an await in between, or hold an "
+        "asyncio.Lock."
+    ),
     happened=(
         "In buildhub, which lists the builds of Firefox, coroutines read a list while another "
         "coroutine was still filling it, with an await for each part. A lock fixed it.",
@@ -91,7 +94,11 @@ scenario = Scenario(
         ),
         "wrong-look-again": Way(
             says="looks again after the await, but awaits once more before it takes the job",
-            steps=(Step("look, then await", ""), Step("look again, then await", ""), Step("take", "")),
+            steps=(
+                Step("look, then await", ""),
+                Step("look again, then await", ""),
+                Step("take", ""),
+            ),
             because="A second look helps only if no await follows before the job is taken.",
         ),
         "fixed": Way(
@@ -117,7 +124,8 @@ scenario = Scenario(
     ),
     symbol="sampletool.state.memory:MemoryStore._change",
     no_verb=(
-        "No command of this tool runs coroutines. The fix on this page is `MemoryStore`, a class for "
+        "No command of this tool runs coroutines. The fix on this page is `MemoryStore`, a class "
+        "for "
         "programs that use asyncio."
     ),
 )

@@ -1,8 +1,9 @@
-"""A client books an order, and the response does not arrive in time. So the client sends the request again.
+"""A client books an order, and the response does not arrive in time.
 
-Now the order may be booked twice. From outside, a request that is slow, one whose response was lost and one that never
-arrived all look the same. So the client gives the request a key, and the second attempt uses the same key. Checking the
-key, booking the order and storing the key must be one step.
+So the client sends the request again. Now the order may be booked twice. From outside, a request
+that is slow, one whose response was lost and one that never arrived all look the same. So the
+client gives the request a key, and the second attempt uses the same key. Checking the key, booking
+the order and storing the key must be one step.
 """
 
 import json
@@ -13,7 +14,17 @@ from pathlib import Path
 
 from ....state.protocol import Once
 from ...scenario import History, Removal, Scenario, Step, Way
-from ._stores import has, key, no_transaction, open_here, prepare, steps, store_in, transaction, writes
+from ._stores import (
+    has,
+    key,
+    no_transaction,
+    open_here,
+    prepare,
+    steps,
+    store_in,
+    transaction,
+    writes,
+)
 
 __all__ = ["prepare"]
 
@@ -54,7 +65,7 @@ def fixed_slow(worker: str) -> None:
 
 
 def no_response_yet() -> bool:
-    """B is the second attempt. The client starts it only if no response has arrived."""
+    """Return whether B, the second attempt, has a reason to start: no response has arrived."""
     return "response" not in os.listdir(".")
 
 
@@ -68,7 +79,7 @@ def look(directory: Path) -> int:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """The order is never booked twice, it is booked when an attempt has responded, and all agree."""
+    """No order is booked twice. It is booked when an attempt has responded, and all agree."""
     if history.now > 1:
         yield f"one order was sent, and {history.now} are booked."
     if history.now < 1 and (history.served or history.is_over):
@@ -78,19 +89,28 @@ def invariant(history: History) -> Iterator[str]:
             yield f"{letter} got another result than the first attempt."
 
 
-TRANSACTION = transaction("counter_add", {"look for the key": "SELECT DIGEST", "book": "INSERT INTO tool_counters"})
+TRANSACTION = transaction(
+    "counter_add", {"look for the key": "SELECT DIGEST", "book": "INSERT INTO tool_counters"}
+)
 _BOOKED_TWICE = "one order was sent, and 2 are booked"
 
 scenario = Scenario(
     title="Duplicate request: a retry books the order twice",
     subtitle="The response is slow or lost, so the client tries again.",
-    rule="Give each request an idempotency key, and store the key in the same transaction as the effect.",
+    rule=(
+        "Give each request an idempotency key, and store the key in the same transaction as the "
+        "effect."
+    ),
     happened=(
-        "The client of Prefect repeated a request that had timed out, up to six times, and six runs were created. "
+        "The client of Prefect repeated a request that had timed out, up to six times, and six "
+        "runs were created. "
         "Since then, all attempts of one request carry the same idempotency key.",
         "https://github.com/PrefectHQ/prefect/pull/6571",
     ),
-    question="A is slow, or is killed before it responds. The client tries again as B. How many orders are booked?",
+    question=(
+        "A is slow, or is killed before it responds. The client tries again as B. How many orders "
+        "are booked?"
+    ),
     shared="booked",
     strikes="!",
     in_turn=True,
@@ -98,7 +118,10 @@ scenario = Scenario(
         "naive": Way(
             says="books the order, then responds",
             shows="A1 A2 A3 A!",
-            because="A was killed after its commit and before its response, so B booked the order again.",
+            because=(
+                "A was killed after its commit and before its response, so B booked the order "
+                "again."
+            ),
         ),
         "wrong-remember-afterwards": Way(
             says="books the order, then stores that it is booked",
@@ -108,7 +131,11 @@ scenario = Scenario(
         "wrong-mark-first": Way(
             says="stores a mark, then books the order",
             steps=(
-                *steps("any mark?", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
+                *steps(
+                    "any mark?",
+                    sql="SELECT key, value, version, expires_at FROM tool_state",
+                    verb="state_get",
+                ),
                 *writes("mark", verb="state_set", after=("any mark?",)),
                 *writes("book", verb="counter_add", after=("mark",)),
             ),
@@ -138,7 +165,11 @@ scenario = Scenario(
     },
     steps=(
         Step("any response?", "os.listdir", "here"),
-        *steps("any mark?", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
+        *steps(
+            "any mark?",
+            sql="SELECT key, value, version, expires_at FROM tool_state",
+            verb="state_get",
+        ),
         Step("book", "sql", "state.db", statement="INSERT INTO tool_counters"),
         *steps("commit", sql="COMMIT", verb="counter_add"),
         *writes("remember", verb="state_set", after=("commit",)),

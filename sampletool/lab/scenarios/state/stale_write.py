@@ -1,7 +1,8 @@
 """An agent reads a text, thinks about it for a minute, and writes back its new version.
 
-No lock can be held while a person or a model thinks. In the meantime, another agent has changed the text. The write
-replaces that change, and nobody has seen it. A second read just before the write only makes the gap smaller.
+No lock can be held while a person or a model thinks. In the meantime, another agent has changed the
+text. The write replaces that change, and nobody has seen it. A second read just before the write
+only makes the gap smaller.
 """
 
 from collections.abc import Iterator
@@ -21,8 +22,11 @@ def naive(worker: str) -> None:
 def wrong_read_again(worker: str) -> None:
     store = open_here()
     text = store.state_get(key("text")).value
-    while (now := store.state_get(key("text")).value) != text:
-        text = now
+    while True:
+        text_now = store.state_get(key("text")).value
+        if text_now == text:
+            break
+        text = text_now
     store.state_set(key("text"), edited(text, worker))
 
 
@@ -63,7 +67,9 @@ scenario = Scenario(
         "complete, but it was based on a version that had been read too early.",
         "https://github.com/NousResearch/hermes-agent/issues/18795",
     ),
-    question="A reads and thinks. B reads, thinks and writes. Now A writes. What happens to B's change?",
+    question=(
+        "A reads and thinks. B reads, thinks and writes. Now A writes. What happens to B's change?"
+    ),
     shared="text",
     private=("text",),
     ways={
@@ -81,12 +87,15 @@ scenario = Scenario(
             says="runs `tool state set --if-version`, and reads again if another write came first",
             shows="A1 B1 B2 A2 A3 A4",
             because=(
-                "A's first write was rejected, because the version had changed. A's second write was based on B's text."
+                "A's first write was rejected, because the version had changed. A's second write "
+                "was based on B's text."
             ),
         ),
     },
     steps=(
-        *steps("read", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
+        *steps(
+            "read", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"
+        ),
         *writes("write", verb="state_set"),
     ),
     mechanisms=(

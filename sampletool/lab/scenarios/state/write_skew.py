@@ -1,7 +1,9 @@
-"""A team must keep at least one admin. An admin who wants to leave counts the admins, and leaves if there is another.
+"""A team must keep at least one admin.
 
-The last two leave at the same moment. Each counts two, and each deletes only its own row. So no row is written twice,
-no version has changed, and no lock on a row is in the way. Both succeed, and the team has no admin any more.
+An admin who wants to leave counts the admins, and leaves if there is another. The last two leave at
+the same moment. Each counts two, and each deletes only its own row. So no row is written twice, no
+version has changed, and no lock on a row is in the way. Both succeed, and the team has no admin any
+more.
 """
 
 from collections.abc import Iterator
@@ -81,7 +83,10 @@ def look(directory: Path) -> str:
 
 
 def invariant(history: History) -> Iterator[str]:
-    """The team always has an admin. One of the two who want to leave can leave, and does not come back."""
+    """At any moment, the team has an admin.
+
+    One of the two who want to leave can leave, and does not come back.
+    """
     if history.now == "no admin":
         yield "the team has no admin any more."
     for moment in history.moments:
@@ -94,14 +99,20 @@ def invariant(history: History) -> Iterator[str]:
         yield "neither of the two could leave."
 
 
-COUNT = steps("count", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_list")
+COUNT = steps(
+    "count", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_list"
+)
 
 scenario = Scenario(
     title="Write skew: two transactions that are right on their own",
     subtitle="The last two admins leave at the same moment.",
-    rule="If a rule is about several rows, make all writers meet in one place: one value, one lock, or SERIALIZABLE.",
+    rule=(
+        "If a rule is about several rows, make all writers meet in one place: one value, one lock, "
+        "or SERIALIZABLE."
+    ),
     happened=(
-        "An application counted the other administrators while it held a lock on the row of the one to remove. Two "
+        "An application counted the other administrators while it held a lock on the row of the "
+        "one to remove. Two "
         "removals locked different rows, so a tenant could end up without an administrator.",
         "https://github.com/fazer-ai/agents/pull/556",
     ),
@@ -114,7 +125,10 @@ scenario = Scenario(
         ),
         "wrong-own-version": Way(
             says="deletes its own row only if the version of that row has not changed",
-            because="Nobody else has changed A's row or B's row. What has changed is the number of rows.",
+            because=(
+                "Nobody else has changed A's row or B's row. What has changed is the number of "
+                "rows."
+            ),
         ),
         "wrong-own-lock": Way(
             says="holds a lock for its own row while it counts and deletes",
@@ -129,12 +143,18 @@ scenario = Scenario(
         "fixed": Way(
             says="keeps the admins in one value, and changes it with `tool state set --if-version`",
             steps=(
-                *steps("read", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"),
+                *steps(
+                    "read",
+                    sql="SELECT key, value, version, expires_at FROM tool_state",
+                    verb="state_get",
+                ),
                 *writes("write", verb="state_set"),
             ),
             prepare=prepare_one_value,
             shows="A1 B1 A2 B2 B3 B4",
-            because="Both write the same value, so B's write was rejected. B read again, and stayed.",
+            because=(
+                "Both write the same value, so B's write was rejected. B read again, and stayed."
+            ),
         ),
     },
     steps=(*COUNT, *writes("leave", verb="state_unset")),

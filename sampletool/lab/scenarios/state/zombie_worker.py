@@ -1,14 +1,15 @@
-"""A worker claims a job for a limited time. Then something pauses it: a full disk, a debugger, a laptop that is closed.
+"""A worker claims a job for a limited time.
 
-The claim expires, and another worker claims the job and finishes it. Then the first worker continues. It has noticed
-nothing, and writes its old result over the new one. A check of the clock or of the store before the write does not
-help, because the worker may be paused right after the check.
+Then something pauses it: a full disk, a debugger, a laptop that is closed. The claim expires, and
+another worker claims the job and finishes it. Then the first worker continues. It has noticed
+nothing, and writes its old result over the new one. A check of the clock or of the store before the
+write does not help, because the worker may be paused right after the check.
 """
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from ....state.protocol import UNCONDITIONAL, Claimed, Fence, NewTask, Once
 from ...scenario import History, Removal, Scenario, Way
@@ -24,21 +25,27 @@ def naive(worker: str) -> None:
 
 
 def wrong_look_first(worker: str) -> None:
-    if task := claim(worker):
+    task = claim(worker)
+    if task is not None:
         (found,) = open_here().task_list(key("queue"), None, 0, 1)
         if found.generation == task.generation:
             write_result(worker)
 
 
 def fixed(worker: str) -> None:
-    if task := claim(worker):
+    task = claim(worker)
+    if task is not None:
         write_result(worker, Once(fence=Fence(task.id, task.generation)))
 
 
 def claim(worker: str) -> Claimed | None:
+    """Claim the job. Return None if another worker has it."""
+    # Now the claim of A has expired.
     time.sleep(2 * LEASE_MS["A"] / 1000)
-    claimed = open_here().task_claim(key("queue"), worker, lease_ms=LEASE_MS[worker]).tasks
-    return claimed[0] if claimed else None
+    claimed = open_here().task_claim(key("queue"), worker, lease_ms=LEASE_MS[worker])
+    if not claimed.tasks:
+        return None
+    return claimed.tasks[0]
 
 
 def write_result(worker: str, once: Once = UNCONDITIONAL) -> None:
@@ -51,7 +58,10 @@ def prepare(directory: Path) -> None:
         store.state_set(key("result", directory), "none")
 
 
-class Seen(NamedTuple):
+@dataclass(frozen=True)
+class Job:
+    """Who has the job, and the result that is stored."""
+
     owner: str
     result: str
     version: int
@@ -60,19 +70,24 @@ class Seen(NamedTuple):
         return f"owner {self.owner}, result {self.result}"
 
 
-def look(directory: Path) -> Seen:
+def look(directory: Path) -> Job:
     with store_in(directory) as store:
         (task,) = store.task_list(key("queue", directory), None, 0, 1)
         result = store.state_get(key("result", directory))
-    return Seen(task.claimed_by or "nobody", str(result.value), result.version)
+    return Job(
+        owner=task.claimed_by or "nobody",
+        result=str(result.value),
+        version=result.version,
+    )
 
 
 def invariant(history: History) -> Iterator[str]:
     """Only the worker with the newest claim writes a result."""
     for moment in history.moments:
-        before, after = moment.before, moment.after
-        if after.version != before.version and before.owner not in ("nobody", moment.worker):
-            yield f"{moment.worker} wrote its result while {before.owner} had the job."
+        owner = moment.before.owner
+        has_written = moment.after.version != moment.before.version
+        if has_written and owner not in ("nobody", moment.worker):
+            yield f"{moment.worker} wrote its result while {owner} had the job."
     if history.is_over and history.now.owner == "B" and history.now.result == "none":
         yield "B has the job, but no result was kept."
 
@@ -87,7 +102,10 @@ scenario = Scenario(
         "token.",
         "https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html",
     ),
-    question="A's claim expires. B claims the job and writes its result. Now A wakes up. Whose result is kept?",
+    question=(
+        "A's claim expires. B claims the job and writes its result. Now A wakes up. Whose result "
+        "is kept?"
+    ),
     shared="item",
     private=("task.generation",),
     ways={
@@ -104,7 +122,9 @@ scenario = Scenario(
         "fixed": Way(
             says="writes with --fence, so that the store checks the claim in the same transaction",
             shows="A1 B1 B2 A2",
-            because="A wrote with claim 1. The job was at claim 2, so the store rejected the write.",
+            because=(
+                "A wrote with claim 1. The job was at claim 2, so the store rejected the write."
+            ),
         ),
     },
     steps=(
