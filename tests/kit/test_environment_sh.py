@@ -30,13 +30,28 @@ prog = "prog:main"
 _INTERPRETER = """#!/bin/sh
 # Create environments that see the packages of the one that runs the tests: nothing is downloaded.
 if [ "$1 $2" = "-m venv" ]; then
-  {python} -m venv --without-pip "$3" || exit 1
-  echo {packages} > "$3"/{site_packages}/packages.pth
-  if [ -e sitecustomize.py ]; then cp sitecustomize.py "$3"/{site_packages}; fi
+  if [ -e quick-python ]; then
+    mkdir -p "$3"/bin "$3"/site
+    cp quick-python "$3"/bin/python
+    if [ -e sitecustomize.py ]; then cp sitecustomize.py "$3"/site; fi
+  else
+    {python} -m venv --without-pip "$3" || exit 1
+    echo {packages} > "$3"/{site_packages}/packages.pth
+  fi
   if [ -e ready ]; then : > ready; : < go; fi
   exit 0
 fi
 exec {python} "$@"
+"""
+_QUICK_PYTHON = """#!/bin/sh
+# The interpreter of an environment whose pip only writes the console script.
+binaries=$(dirname "$0")
+if [ "$1 $2" != "-m pip" ]; then
+  PYTHONPATH="$binaries"/../site exec {python} "$@"
+fi
+if [ -e broken ]; then exit 1; fi
+printf '#!/bin/sh\\necho it works\\n' > "$binaries"/prog
+chmod +x "$binaries"/prog
 """
 
 _PAUSE_AFTER_REPLACING = """
@@ -53,9 +68,11 @@ if "os.replace" in " ".join(sys.orig_argv):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a project with a console script, and an interpreter for its environment."""
-    pytest.importorskip("hatchling", reason="hatchling is not installed: make .venv/.testable")
-    pytest.importorskip("pip", reason="the environment of the tests has no pip")
+    """Return a project with a console script, and an interpreter for its environment.
+
+    Its environments have a pip that installs nothing, because the real one takes more than 1 s of
+    processor time. After `use_real_pip`, they have the real one.
+    """
     (tmp_path / "prog").mkdir()
     (tmp_path / "prog" / "__init__.py").write_text("def main():\n    print('it works')\n")
     (tmp_path / "pyproject.toml").write_text(_PYPROJECT)
@@ -69,7 +86,17 @@ def project(tmp_path: Path) -> Path:
     )
     interpreter.write_text(text)
     interpreter.chmod(0o755)
+    quick_python = tmp_path / "quick-python"
+    quick_python.write_text(_QUICK_PYTHON.format(python=sys.executable))
+    quick_python.chmod(0o755)
     return tmp_path
+
+
+def use_real_pip(project: Path) -> None:
+    """Let the next build install the project. Skip the test if that is impossible here."""
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make .venv/.testable")
+    pytest.importorskip("pip", reason="the environment of the tests has no pip")
+    (project / "quick-python").unlink()
 
 
 def start_build(project: Path, **variables: str) -> subprocess.Popen[str]:
@@ -130,6 +157,7 @@ def folders(project: Path) -> list[str]:
 def test_an_environment_is_built_and_replaces_the_one_before(project: Path) -> None:
     first = build(project)
     first_target = (project / ".venv").readlink()
+    use_real_pip(project)
     second = build(project)
 
     assert (first.returncode, second.returncode) == (0, 0), first.stdout + second.stdout
@@ -146,6 +174,7 @@ def test_if_a_package_cannot_be_installed_the_old_environment_is_left_and_works(
     before = folders(project)
     wrong = _PYPROJECT.replace("dependencies = []", 'dependencies = ["no-such-package>=9"]')
     (project / "pyproject.toml").write_text(wrong)
+    use_real_pip(project)
 
     ran = build(project)
 
@@ -160,7 +189,7 @@ def test_if_a_package_cannot_be_installed_the_old_environment_is_left_and_works(
 
 
 def test_if_the_first_environment_cannot_be_built_nothing_is_left(project: Path) -> None:
-    (project / "pyproject.toml").write_text("not TOML")
+    (project / "broken").touch()
 
     ran = build(project)
 
@@ -301,8 +330,10 @@ def test_an_interpreter_that_is_missing_or_too_old_is_named(project: Path) -> No
 def test_make_builds_again_until_it_succeeds(project: Path) -> None:
     """The old environment is older than pyproject.toml, so the next make tries again."""
     build(project)
-    (project / "pyproject.toml").write_text("not TOML")
-    build(project)
+    (project / "pyproject.toml").touch()
+    (project / "broken").touch()
+    ran = build(project)
 
+    assert ran.returncode != 0
     newest = (project / "pyproject.toml").stat().st_mtime_ns
     wait_until(lambda: (project / ".venv" / ".ready").stat().st_mtime_ns <= newest)
