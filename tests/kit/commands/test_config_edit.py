@@ -29,16 +29,17 @@ from sampletool.kit.safety.signals import Signals
 from sampletool.kit.safety.toml_file import TomlText, read_toml
 from sampletool.kit.settings.known import all_settings
 from sampletool.kit.settings.precedence import Scope
+from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.tool import Tool
 
 _TOOL = f"{sys.executable} -m {PACKAGE}"
 
-_TAKE_TERMINAL = """
-import fcntl, os, sys, termios
+_TAKE_TERMINAL = f"""
+import fcntl, runpy, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
+runpy.run_module({PACKAGE!r}, run_name="__main__", alter_sys=True)
 """
-"""A program that makes its stdin its controlling terminal, and then becomes another program.
+"""A program that makes its stdin its controlling terminal, and then runs the tool.
 
 Without this, Ctrl-C would be a character, and not a signal to every process at the terminal.
 """
@@ -51,15 +52,16 @@ class Terminal:
 
     def __init__(self, tool: Tool, *arguments: str, **environ: str) -> None:
         self.master, slave = pty.openpty()
-        command_line = [sys.executable, "-m", PACKAGE, *arguments]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _TAKE_TERMINAL, *command_line],
-            cwd=tool.cwd,
+        self.process = start_python(
+            "-c",
+            _TAKE_TERMINAL,
+            *arguments,
             env={**tool.environ, **environ},
+            cwd=tool.cwd,
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            start_new_session=True,
+            new_session=True,
         )
         os.close(slave)
         self.shown = ""
