@@ -47,6 +47,9 @@ FILES = {
     "docs/reference/index.md": "",
 }
 
+_generated_pages: dict[str, str] = {}
+"""The pages of the project. To generate them takes longer than most tests, so it is done once."""
+
 _COMMAND = '''"""{about}"""
 
 from dataclasses import dataclass
@@ -119,7 +122,11 @@ class Ledger:
         }
         self.write(FILES)
         self.add_command("page/add", command_file(spec='effect="nothing", examples=("page add",)'))
-        self.run_module(f"{KIT}.testing.pages")
+        if not _generated_pages:
+            self.run_module(f"{KIT}.testing.pages")
+            for page in (directory / "docs").rglob("*.md"):
+                _generated_pages[str(page.relative_to(directory))] = page.read_text()
+        self.write(_generated_pages)
 
     def write(self, files: dict[str, str]) -> None:
         """Write files, by their paths in the project."""

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,27 @@ from sampletool.kit.part_discovery import part_names
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.project import ROOT
 from sampletool.kit.testing.tool import Tool
-from sampletool.kit.testing.trees import FEW_PLUGINS, commit, copy_tree, make_environment
+from sampletool.kit.testing.trees import (
+    FEW_PLUGINS,
+    commit,
+    copy_template,
+    copy_tree,
+    make_environment,
+)
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a project that consists of the kit and a part with a group and two commands."""
-    tree = tmp_path / "tree"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / PACKAGE / "kit", tree / PACKAGE / "kit", ignore=ignored)
+    return copy_template(_tree(tmp_path_factory.getbasetemp()), tmp_path / "tree")
+
+
+@cache
+def _tree(directory: Path) -> Path:
+    # It is created once, with bytecode: each test would compile the kit otherwise.
+    tree = directory / "new-command" / "tree"
+    unfinished = shutil.ignore_patterns("*.pyc.*")
+    shutil.copytree(ROOT / PACKAGE / "kit", tree / PACKAGE / "kit", ignore=unfinished)
     for name in ("__init__.py", "__main__.py"):
         shutil.copy(ROOT / PACKAGE / name, tree / PACKAGE)
     for folder in ("shop", "shop/commands", "shop/commands/shelf"):

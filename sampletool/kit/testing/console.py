@@ -18,6 +18,8 @@ from pathlib import Path
 
 from ..program import PACKAGE, PROGRAM, env_variable
 from ..project import ROOT
+from .forked import is_forkable, start_python
+from .tool import Process
 
 _SHELL = "/bin/bash"
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -137,20 +139,26 @@ def on_terminal(
 ) -> str:
     """Run a command whose stdout is a terminal, and return its output.
 
+    If the command is a Python program, it runs in a forked process (see forked.py).
+
     With `stderr_too`, stderr is the same terminal. Otherwise it is discarded.
     """
     master, terminal = pty.openpty()
     stderr = subprocess.DEVNULL
     if stderr_too:
         stderr = terminal
-    process = subprocess.Popen(
-        argv,
-        cwd=cwd,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=terminal,
-        stderr=stderr,
-    )
+    process: Process
+    if argv[0] == sys.executable and is_forkable(environ):
+        process = start_python(*argv[1:], env=environ, cwd=cwd, stdout=terminal, stderr=stderr)
+    else:
+        process = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=terminal,
+            stderr=stderr,
+        )
     os.close(terminal)
     output = _read_until_closed(master)
     process.wait()
