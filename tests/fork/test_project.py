@@ -2,6 +2,9 @@
 
 import re
 import tomllib
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -19,13 +22,18 @@ _FROM_FILE = f"{PACKAGE} @ file:///kit.whl"
 _KIT = f"{PACKAGE}.kit"
 
 
-def files_of(**changes: Any) -> dict[str, str]:
-    """Return the files of a new project, as text."""
+@cache
+def files_of(**changes: Any) -> Mapping[str, str]:
+    """Return the files of a new project, as text.
+
+    They are cached, because many tests look at the same project.
+    """
     files = new_project(source_files(), make_choice(**changes))
-    return {path: content.decode(errors="replace") for path, content in files.items()}
+    texts = {path: content.decode(errors="replace") for path, content in files.items()}
+    return MappingProxyType(texts)
 
 
-def pyproject_of(files: dict[str, str]) -> dict[str, Any]:
+def pyproject_of(files: Mapping[str, str]) -> dict[str, Any]:
     return tomllib.loads(files["pyproject.toml"])
 
 
@@ -59,7 +67,7 @@ def test_a_project_has_no_tests_and_no_pages_of_the_kit_or_of_this_project(
 
 @pytest.mark.parametrize("parts", [frozenset(), frozenset(offered_parts())])
 def test_nothing_in_it_has_the_names_of_this_project(parts: frozenset[str]) -> None:
-    files = files_of(name="acme-stock", command="stock", parts=parts, ci="github")
+    files = dict(files_of(name="acme-stock", command="stock", parts=parts, ci="github"))
 
     license_text = files.pop("LICENSE")
     assert f"The {PACKAGE} maintainers" in license_text
