@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.testing.failing import failure_of
 from sampletool.sample.new_directory import check_writable, refuse_wide_directory
 
 
@@ -42,12 +43,14 @@ def test_other_directories_are_accepted(
     (tmp_path / "home").mkdir(exist_ok=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
-    refuse_wide_directory(tmp_path / name)
+    assert failure_of(lambda: refuse_wide_directory(tmp_path / name)) is None
 
 
 def test_a_directory_that_can_be_created_is_writable(tmp_path: Path) -> None:
-    check_writable(tmp_path)
-    check_writable(tmp_path / "new" / "deep" / ("a" * 255))
+    new_directory = tmp_path / "new" / "deep" / ("a" * 255)
+
+    assert failure_of(lambda: check_writable(tmp_path)) is None
+    assert failure_of(lambda: check_writable(new_directory)) is None
 
     assert not (tmp_path / "new").exists()
 
