@@ -77,7 +77,9 @@ def test_a_check_cannot_have_outputs() -> None:
 @pytest.mark.parametrize("member", ["run", "inputs", "outputs", "needs"])
 @pytest.mark.parametrize("value", ["a", [1], [""], ["a\0b"], {"a": "b"}])
 def test_a_member_that_is_no_list_of_texts_is_refused(member: str, value: object) -> None:
-    assert problems_of("target", **{member: value}) == [f"{member} has to be a list of texts"]
+    members: dict[str, Any] = {member: value}
+
+    assert problems_of("target", **members) == [f"{member} has to be a list of texts"]
 
 
 @pytest.mark.parametrize(
@@ -122,10 +124,10 @@ def test_a_path_inside_the_workspace_is_accepted(path: str) -> None:
 
 @pytest.mark.parametrize("path", [".", "..", "../x", "/etc/x", "a/../../x", "a/..", "./"])
 def test_a_path_outside_of_the_workspace_is_refused(path: str) -> None:
-    for member in ("inputs", "outputs"):
-        assert problems_of("target", **{member: [path]}) == [
-            f"{member}: {path!r} is not inside the workspace"
-        ]
+    problem = f"{path!r} is not inside the workspace"
+
+    assert problems_of("target", inputs=[path]) == [f"inputs: {problem}"]
+    assert problems_of("target", outputs=[path]) == [f"outputs: {problem}"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,9 @@ def test_a_path_that_is_not_normal_is_refused_with_the_normal_one(
     path: str,
     better: str,
 ) -> None:
-    assert problems_of("target", **{member: [path]}) == [
+    members: dict[str, Any] = {member: [path]}
+
+    assert problems_of("target", **members) == [
         f"{member}: {path!r} has an empty, '.' or '..' part: write {better!r}"
     ]
 
