@@ -196,52 +196,78 @@ class SqliteStore(SqlStore):
                 db.execute("ROLLBACK")
 
     def _open(self, *, to_write: bool = False) -> Connection:
-        """Return a connection to the file, or to a copy of it in memory.
-
-        Keep a connection to a file that has the current schema. A dry run gets a copy, which is
-        kept too, so that its verbs see the changes of each other. To read from a file that is
-        missing or older, return another copy each time.
-        """
+        """Return a connection to the file. To read, it can be one to a copy in memory."""
         kept: Connection | None = self.current_connection()
         if kept is not None:
             if not self._policy.dry_run:
                 self._check_file_is_same()
             return kept
         if to_write:
-            _create_file(self._path)
-        elif not os.path.lexists(self._path):
+            return self._open_to_write()
+        return self._open_to_read()
+
+    def _open_to_write(self) -> Connection:
+        """Open the file, and keep the connection. First create or upgrade the file if necessary."""
+        _create_file(self._path)
+        with self._new_connection() as db:
+            is_old = self._is_old(db)
+            self._retry_while_busy(lambda: db.execute("PRAGMA journal_mode = WAL"))
+            if is_old:
+                self._upgrade(db)
+            self._keep(db)
+            return db
+
+    def _open_to_read(self) -> Connection:
+        """Open the file, and keep the connection. Reading must not create or upgrade the file.
+
+        So if the file is missing or older, return a connection to a copy in memory with the current
+        schema: another copy each time. A dry run gets a copy, too, to which its verbs write.
+        """
+        if not os.path.lexists(self._path):
             return self._copy_to_memory(None)
+        with self._new_connection() as db:
+            if self._is_old(db) or self._policy.dry_run:
+                return self._copy_to_memory(db)
+            self._keep(db)
+            return db
+
+    @contextmanager
+    def _new_connection(self) -> Iterator[Connection]:
+        """Yield a connection to the file, which must exist. Close it unless the block keeps it."""
         _refuse_unsafe_file(self._path)
         db = self._retry_while_busy(self._connect)
         try:
-            version = self._retry_while_busy(lambda: self._read_version(db))
-            is_old = version < len(self._schema_steps)
-            if to_write:
-                self._retry_while_busy(lambda: db.execute("PRAGMA journal_mode = WAL"))
-                if is_old:
-                    self._upgrade(db)
-            elif is_old or self._policy.dry_run:
-                return self._copy_to_memory(db)
-            self._connection = db
-            self._opened_file = os.stat(self._path)
-            return db
+            yield db
         finally:
-            if self._connection is not db:
+            if db is not self._connection:
                 db.close()
 
+    def _keep(self, db: Connection) -> None:
+        """Use this connection for all later verbs."""
+        self._connection = db
+        self._opened_file = os.stat(self._path)
+
+    def _is_old(self, db: Connection) -> bool:
+        """Return whether schema steps are missing in the file."""
+        version = self._retry_while_busy(lambda: self._read_version(db))
+        return version < len(self._schema_steps)
+
     def _copy_to_memory(self, source: Connection | None) -> Connection:
-        """Return a copy of the store with the current schema. Without a source, it is empty."""
+        """Return a copy of the store with the current schema. Without a source, it is empty.
+
+        A dry run keeps the copy, so that its verbs see the changes of each other.
+        """
         copy = connect_to_memory()
         if source is not None:
             self._retry_while_busy(lambda: source.backup(copy))
-        if self._read_version(copy) < len(self._schema_steps):
+        if self._is_old(copy):
             self._upgrade(copy)
         if self._policy.dry_run:
             self._connection = copy
         return copy
 
     def _connect(self) -> Connection:
-        """Open the file, which must exist."""
+        """Return a connection to the file, which must exist, with the settings that we need."""
         uri = f"{self._path.absolute().as_uri()}?mode=rw"
         db = sqlite3.connect(
             uri,

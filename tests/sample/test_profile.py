@@ -124,7 +124,7 @@ def test_long_values_are_not_counted_and_shown_in_part() -> None:
     column = description_of(["y" * 201, longest_counted])
 
     assert "distinct" not in column
-    assert (column["min"], column["max"]) == (longest_counted, "y" * 200)
+    assert (column.get("min"), column.get("max")) == (longest_counted, "y" * 200)
     assert description_of([longest_counted])["distinct"] == 1
 
 

@@ -111,6 +111,25 @@ def test_outputs_that_were_changed_by_hand_are_reported(root: Path, harm: str) -
     assert ("x" in damage) != harm.startswith("link")
 
 
+def test_a_missing_output_directory_is_noticed_although_it_had_no_files(
+    root: Path, made: Path
+) -> None:
+    (made / "empty").mkdir()
+    version = keep(root, "empty")
+    assert Outputs(root).damage("t") is None
+
+    (version / "empty").rmdir()
+
+    assert Outputs(root).damage("t") == "the output empty is missing"
+
+
+def test_a_target_that_was_never_built_has_no_version_directory(root: Path) -> None:
+    publish(root, 1, x="one")
+
+    assert Outputs(root).version_directory("t").exists()
+    assert not Outputs(root).version_directory("other").exists()
+
+
 def test_outputs_are_read_only_so_that_an_editor_does_not_change_the_store_by_accident(
     root: Path,
 ) -> None:

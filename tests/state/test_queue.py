@@ -169,6 +169,14 @@ def test_counts_are_of_the_status_that_a_task_has_now(store: Store) -> None:
     assert store.task_stats("none") == [QueueStats("none")]
 
 
+def test_expired_claims_are_counted_as_expired(store: Store) -> None:
+    store.task_add("work", [NewTask("x", f"{number}") for number in range(3)])
+    store.task_claim("work", "ann", lease_ms=0, count=2)
+    claim_one(store)
+
+    assert store.task_stats("work") == [QueueStats("work", free=1, claimed=1, expired=1)]
+
+
 def test_all_failed_tasks_of_a_queue_are_tried_again(store: Store) -> None:
     store.task_add("work", [NewTask("x", f"{number}") for number in range(4)])
     store.task_add("other", [NewTask("x", "other")])

@@ -290,6 +290,8 @@ def test_more_tasks_than_one_call_looks_at_are_listed_and_counted(store: Store) 
 
     assert [found.id for found in store.task_list(None, "claimed", 0, 5)] == [task.id]
     assert len(store.task_list("work", "expired", 0, 2000)) == 500
+    assert len(store.task_list("work", None, 0, 600)) == 600
+    assert len(store.task_list("work", "free", 0, 600)) == 600
     assert store.task_left("work") == 1200
     assert store.task_left("work", 1) == 1
     again = store.task_claim("work", "bob", lease_ms=LONG, count=3).tasks

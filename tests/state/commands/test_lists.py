@@ -49,6 +49,19 @@ def test_a_list_of_values_shows_200_characters_of_a_value_and_its_length(tool: T
 
 
 @pytest.mark.usefixtures("workspace")
+def test_a_person_sees_a_table_or_that_the_list_is_empty(tool: Tool) -> None:
+    no_tasks = tool("task", "list", "--format", "text").text
+    no_values = tool("state", "list", "--format", "text").text
+    tool("task", "add", "mail", "hello", "--id", "a")
+    tasks = tool("task", "list", "--format", "text").text
+
+    assert no_tasks == "No tasks.\n"
+    assert no_values == "No values.\n"
+    assert "No tasks" not in tasks
+    assert tasks.splitlines()[-1].split() == ["a", "mail", "free", "-", "hello"]
+
+
+@pytest.mark.usefixtures("workspace")
 def test_a_person_sees_that_more_follows(tool: Tool) -> None:
     tool("task", "add", "mail", LONG_TEXT)
     tool("state", "set", "key", LONG_TEXT)

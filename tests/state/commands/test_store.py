@@ -24,7 +24,7 @@ def test_no_increment_of_10_processes_is_lost(tool: Tool, workspace: Path) -> No
     assert tool("counter", "get", "hits").data == {"name": "hits", "value": 10 * rounds}
 
 
-def test_the_store_lies_in_the_workspace_or_with_the_user(
+def test_the_store_is_a_file_of_the_workspace_or_else_of_the_user(
     tool: Tool, workspace: Path, tmp_path: Path
 ) -> None:
     tool("counter", "add", "hits")
@@ -35,7 +35,7 @@ def test_the_store_lies_in_the_workspace_or_with_the_user(
     assert (workspace / ".tool" / ".gitignore").read_text() == "*\n"
 
 
-def test_reading_and_forecasting_create_nothing(tool: Tool, workspace: Path) -> None:
+def test_reading_and_dry_runs_create_nothing(tool: Tool, workspace: Path) -> None:
     for call in (
         ["counter", "get", "hits"],
         ["counter", "list"],
@@ -50,7 +50,7 @@ def test_reading_and_forecasting_create_nothing(tool: Tool, workspace: Path) -> 
     assert tool("counter", "add", "hits", "5", "--dry-run").meta["dry_run"] is True
 
 
-def test_a_key_replays_the_first_answer(tool: Tool, workspace: Path) -> None:
+def test_a_repetition_with_a_key_gets_the_first_response(tool: Tool, workspace: Path) -> None:
     first = tool("counter", "add", "hits", "2", "--idempotency-key", "k")
     again = tool("counter", "add", "hits", "2", "--idempotency-key", "k")
 
@@ -63,7 +63,7 @@ def test_a_key_replays_the_first_answer(tool: Tool, workspace: Path) -> None:
     )
 
 
-def test_a_claim_is_replayed_by_a_call_of_another_session(tool: Tool, workspace: Path) -> None:
+def test_a_claim_with_a_key_is_replayed_in_another_session(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x", "y")
     first = tool("task", "claim", "mail", "--idempotency-key", "k")
 
@@ -114,7 +114,7 @@ def test_a_value_is_json_where_it_prints_back_as_typed(
 
 
 @pytest.mark.parametrize("typed", ['{"a": 1', '{"a": 1, "a": 2}', "[1, 2", "[1e999]"])
-def test_broken_json_is_no_value_unless_it_is_said_to_be_text(
+def test_broken_json_is_refused_unless_it_is_passed_as_text(
     tool: Tool, workspace: Path, typed: str
 ) -> None:
     ran = tool("task", "add", "mail", "x", typed, typed)
@@ -127,7 +127,7 @@ def test_broken_json_is_no_value_unless_it_is_said_to_be_text(
 
 
 @pytest.mark.parametrize("typed", ["[urgent] call ann", "{name}"])
-def test_a_text_with_brackets_is_taken_with_a_warning(
+def test_a_text_with_brackets_is_accepted_with_a_warning(
     tool: Tool, workspace: Path, typed: str
 ) -> None:
     ran = tool("state", "set", "key", typed)
@@ -146,7 +146,7 @@ def test_a_text_with_brackets_is_taken_with_a_warning(
         ["counter", "add", "hits", "--idempotency-key", "null"],
     ],
 )
-def test_what_is_probably_no_name_changes_nothing(
+def test_an_argument_that_is_probably_no_name_changes_nothing(
     tool: Tool, workspace: Path, call: list[str]
 ) -> None:
     ran = tool(*call)
@@ -156,7 +156,7 @@ def test_what_is_probably_no_name_changes_nothing(
     assert not (workspace / ".tool").exists()
 
 
-def test_a_forecast_names_no_id_that_will_be_another_one(tool: Tool, workspace: Path) -> None:
+def test_a_dry_run_shows_no_random_id(tool: Tool, workspace: Path) -> None:
     first, second = (tool("task", "add", "mail", "x", "--dry-run").data for _ in range(2))
 
     assert first == second
@@ -165,7 +165,7 @@ def test_a_forecast_names_no_id_that_will_be_another_one(tool: Tool, workspace: 
     assert named == [{"id": "a", "effect": "created"}]
 
 
-def test_an_empty_stdin_is_no_value_unless_it_is_allowed(tool: Tool, workspace: Path) -> None:
+def test_an_empty_stdin_is_refused_unless_it_is_allowed(tool: Tool, workspace: Path) -> None:
     refused = tool("state", "set", "key", "-")
 
     assert (refused.status, refused.code) == (2, "VALIDATION_ERROR")
@@ -174,7 +174,7 @@ def test_an_empty_stdin_is_no_value_unless_it_is_allowed(tool: Tool, workspace: 
     assert workspace
 
 
-def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
+def test_a_task_is_claimed_renewed_released_and_finished(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "to: ann", "to: bob", "--id", "a", "--id", "b")
     (task,) = tool("task", "claim", "mail", "--worker", "w1").data["tasks"]
     assert (task["id"], task["generation"], task["body"]) == ("a", 1, "to: ann")
@@ -219,13 +219,13 @@ def test_a_task_goes_from_hand_to_hand(tool: Tool, workspace: Path) -> None:
         ("counter add", "--fence", {"type": "string", "metavar": "TASK:GENERATION"}),
     ],
 )
-def test_the_manifest_tells_defaults_choices_and_limits(
+def test_the_manifest_has_defaults_choices_and_limits(
     tool: Tool, command: str, flag: str, described: dict[str, object]
 ) -> None:
     assert describe_option(tool, command, flag).items() >= described.items()
 
 
-def test_a_claim_may_be_written_as_it_is_printed(tool: Tool, workspace: Path) -> None:
+def test_a_claim_can_be_passed_as_it_is_printed(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x", "y", "--id", "a:b", "--id", "c")
     printed = tool("task", "claim", "mail", "--count", "2", "--format", "text").text.splitlines()
     first, second = (line.split()[0] for line in printed)
@@ -239,7 +239,7 @@ def test_a_claim_may_be_written_as_it_is_printed(tool: Tool, workspace: Path) ->
 
 @pytest.mark.parametrize("group", ["counter", "state", "task"])
 @pytest.mark.parametrize("cursor", ["garbage", "", "after"])
-def test_what_is_no_cursor_is_refused(tool: Tool, workspace: Path, group: str, cursor: str) -> None:
+def test_a_wrong_cursor_is_refused(tool: Tool, workspace: Path, group: str, cursor: str) -> None:
     ran = tool(group, "list", "--after", cursor)
 
     assert ran.code == "USAGE_ERROR"
@@ -281,7 +281,7 @@ def test_lists_of_counters_and_values_have_pages(tool: Tool, workspace: Path) ->
         assert "next_cursor" not in second.meta
 
 
-def test_a_person_learns_how_to_go_on_behind_a_page(tool: Tool, workspace: Path) -> None:
+def test_the_text_of_a_page_shows_how_to_get_the_next_one(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x", "y")
 
     first = tool("task", "list", "--limit", "1", "--format", "text").text
@@ -303,9 +303,7 @@ def test_a_person_learns_how_to_go_on_behind_a_page(tool: Tool, workspace: Path)
         ("sqlite://state.db", "VALIDATION_ERROR"),
     ],
 )
-def test_a_store_that_cannot_be_meant_is_refused(
-    tool: Tool, workspace: Path, url: str, code: str
-) -> None:
+def test_a_wrong_store_url_is_refused(tool: Tool, workspace: Path, url: str, code: str) -> None:
     ran = tool("counter", "add", "hits", "--store", url)
 
     assert (ran.status, ran.code) == (2, code)
@@ -342,7 +340,7 @@ def test_a_failed_task_is_tried_again_and_old_ones_are_removed(tool: Tool, works
     assert tool("task", "list").data["tasks"] == []
 
 
-def test_a_task_may_be_added_for_later(tool: Tool, workspace: Path) -> None:
+def test_a_task_can_be_added_with_a_delay(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x", "--delay", "1h")
 
     assert tool("task", "claim", "mail").data["tasks"] == []
@@ -383,9 +381,7 @@ def test_doctor_checks_the_store(tool: Tool, workspace: Path) -> None:
     assert "store is reachable" in broken.error["context"]["failed"]
 
 
-def test_doctor_does_not_say_that_a_store_is_there_before_it_is(
-    tool: Tool, workspace: Path
-) -> None:
+def test_doctor_reports_that_a_store_does_not_exist_yet(tool: Tool, workspace: Path) -> None:
     def kept() -> dict[str, str]:
         (probe,) = [
             one

@@ -66,7 +66,9 @@ def test_two_workers_share_a_queue_and_each_task_has_one_effect(
     assert tool("counter", "get", "sent").data["value"] == 4
 
 
-def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, workspace: Path) -> None:
+def test_a_command_that_fails_is_tried_again_until_its_task_has_failed(
+    tool: Tool, workspace: Path
+) -> None:
     """After a pause of 0.5 to 1 s, which is the shortest there is."""
     tool("task", "add", "mail", "x", "--id", "a")
 
@@ -92,7 +94,9 @@ def test_a_command_that_fails_is_tried_again_and_then_given_up(tool: Tool, works
     assert tool("task", "list", "--status", "failed").data["tasks"][0]["id"] == "a"
 
 
-def test_a_body_that_no_environment_can_carry_is_in_the_file(tool: Tool, workspace: Path) -> None:
+def test_a_body_that_does_not_fit_into_the_environment_is_in_the_file(
+    tool: Tool, workspace: Path
+) -> None:
     bodies = ["a\0b", "x" * 200_000]
     (workspace / "tasks.jsonl").write_text(
         "".join(json.dumps({"body": body}) + "\n" for body in bodies)
@@ -116,10 +120,10 @@ def test_an_interrupted_worker_ends_its_commands_and_gives_their_tasks_back(
     worker.send_signal(signal.SIGTERM)
     stdout, _ = worker.communicate(timeout=30)
 
-    answer = json.loads(stdout)
-    assert answer["error"]["code"] == "INTERRUPTED"
-    assert answer["data"]["given_back"] == 1
-    assert "left" not in answer["data"]
+    response = json.loads(stdout)
+    assert response["error"]["code"] == "INTERRUPTED"
+    assert response["data"]["given_back"] == 1
+    assert "left" not in response["data"]
     assert not is_alive(child)
     assert tool("task", "list", "mail").data["tasks"][0]["status"] == "free"
 
@@ -147,7 +151,7 @@ def test_an_interrupted_worker_kills_a_command_that_ignores_sigterm(
 def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(
     tool: Tool, workspace: Path
 ) -> None:
-    """It has even left its process group."""
+    """The command has even left its process group."""
     tool("task", "add", "mail", "x", "--id", "a")
     script = (
         'echo $$ > "pid-$TOOL_TASK_GENERATION"; [ "$TOOL_TASK_GENERATION" = 2 ] || exec sleep 600'
@@ -167,10 +171,10 @@ def test_the_command_of_a_killed_worker_does_not_run_beside_its_successor(
 
 
 @pytest.mark.leaves_litter
-def test_what_a_dead_worker_left_is_ended_also_if_its_task_is_tried_again_by_hand(
+def test_the_command_of_a_killed_worker_is_ended_although_its_task_was_retried_by_hand(
     tool: Tool, workspace: Path
 ) -> None:
-    """Then all its attempts are before it again, but this claim is not its first."""
+    """A retry gives a task all of its attempts back. But its next claim is not its first one."""
     tool("task", "add", "mail", "busy", "x", "--id", "busy", "--id", "x")
     work = ("task", "work", "mail", "--until-empty", "--jobs", "1", "--max-attempts", "1")
     script = f'[ "$TOOL_TASK_BODY" = x ] || {{ {UNTIL_GO}; }}'
@@ -190,44 +194,59 @@ def test_what_a_dead_worker_left_is_ended_also_if_its_task_is_tried_again_by_han
     assert not is_alive(child)
 
 
-def test_what_commands_write_is_kept_in_the_session(tool: Tool, workspace: Path) -> None:
+def test_the_output_of_commands_is_kept_in_the_session(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "hello", "--id", "a/b")
 
     ran = tool("task", "work", "mail", "--until-empty", "--", "sh", "-c", "echo $TOOL_TASK_BODY")
 
     assert (Path(ran.data["logs"]) / "a%2Fb.1.log").read_text() == "hello\n"
+
     tool("task", "add", "mail", "again")
     shown = tool("task", "work", "mail", "--until-empty", "--format", "text", "--", "echo")
+
     assert b"The output of the commands is in /" in shown.stdout
 
 
-def test_a_worker_with_nothing_to_do_says_once_that_it_waits(tool: Tool, workspace: Path) -> None:
+def test_a_worker_with_nothing_to_do_reports_once_that_it_waits(
+    tool: Tool, workspace: Path
+) -> None:
     worker = tool.start("task", "work", "mail", "--verbose", "--", "true")
+
     wait_for_line(worker, "mail: nothing to do. Waiting for new tasks")
-    later = lines_until(worker, b"lock store state.db: asked for", times=2)
+
+    later_lines = lines_until(worker, b"lock store state.db: asked for", times=2)
     ended(worker)
-    assert b"nothing to do" not in b"".join(later)
+    assert b"nothing to do" not in b"".join(later_lines)
+
+
+def test_a_worker_that_waits_for_new_tasks_ends_at_its_timeout(tool: Tool, workspace: Path) -> None:
     assert tool("task", "work", "mail", "--timeout", "100ms", "--", "true").code == "TIMEOUT"
 
+
+def test_a_worker_with_until_empty_waits_for_a_task_that_another_one_has_claimed(
+    tool: Tool, workspace: Path
+) -> None:
     tool("task", "add", "mail", "x", "--id", "a")
     tool("task", "claim", "mail", "--lease", "10m")
     worker = tool.start("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
     wait_for_line(worker, "Waiting for tasks that are claimed or delayed")
+
     tool("task", "release", "a:1")
     stdout, _ = worker.communicate(timeout=60)
+
     assert json.loads(stdout)["data"]["finished"] == 1
 
 
-def test_locks_are_taken_in_the_order_that_the_manifest_tells(tool: Tool, workspace: Path) -> None:
+def test_locks_are_taken_in_the_order_of_the_manifest(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x")
 
     ran = tool("task", "work", "mail", "--until-empty", "--verbose", "--", "true")
 
     asked = re.findall(r"^lock (\w+).*: asked", ran.stderr.decode(), re.MULTILINE)
-    assert [*dict.fromkeys(asked)] == list(spec.locks)
+    assert list(dict.fromkeys(asked)) == list(spec.locks)
 
 
-def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path) -> None:
+def test_a_worker_whose_command_does_not_exist_claims_nothing(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x")
 
     assert tool("task", "work", "mail", "--", "./no-such-program").code == "COMMAND_NOT_FOUND"
@@ -235,7 +254,7 @@ def test_a_command_that_is_not_there_claims_nothing(tool: Tool, workspace: Path)
 
 
 @pytest.mark.parametrize("queue", ["", "x" * 201])
-def test_a_queue_that_cannot_be_leaves_nothing_behind(
+def test_a_worker_with_a_wrong_name_of_a_queue_creates_nothing(
     tool: Tool, workspace: Path, tmp_path: Path, queue: str
 ) -> None:
     before = file_states(tmp_path)
@@ -290,7 +309,7 @@ def test_a_worker_whose_logs_cannot_be_written_gives_its_tasks_back(
     assert statuses(tool) == ["free"] * 2
 
 
-def test_a_worker_that_waits_for_no_lock_waits_for_it_to_give_a_task_back(
+def test_a_worker_without_a_lock_timeout_still_waits_to_give_a_task_back(
     tool: Tool, workspace: Path
 ) -> None:
     tool("task", "add", "mail", "x")
@@ -306,7 +325,7 @@ def test_a_worker_that_waits_for_no_lock_waits_for_it_to_give_a_task_back(
     assert statuses(tool) == ["free"]
 
 
-def test_a_failure_that_the_store_has_not_heard_of_is_told_on_the_way_out(
+def test_a_failure_during_an_outage_is_reported_to_the_store_at_the_end(
     tool: Tool, workspace: Path
 ) -> None:
     tool("task", "add", "mail", "x")
@@ -376,7 +395,7 @@ def test_a_worker_outlives_outages_and_reports_what_succeeded_meanwhile(
     assert counts["lost"] == counts["given_back"] == 0
 
 
-def test_a_task_whose_command_failed_is_left_alone_for_a_while(tool: Tool, workspace: Path) -> None:
+def test_a_task_whose_command_failed_is_delayed(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x")
     worker = tool.start(
         "task", "work", "mail", "--", "sh", "-c", "echo $$ > pid-$TOOL_TASK_GENERATION; exit 1"
