@@ -4,6 +4,9 @@ SETTINGS = {
     "store": {
         "kind": "text",
         "default": "auto",
-        "help": "The store for shared state. auto: a file of the workspace, or of the user.",
+        "help": (
+            "The URL of the store for shared state. With auto, a SQLite file: that of the "
+            "workspace, or a personal one."
+        ),
     },
 }

@@ -61,28 +61,34 @@ def command(
     ctx: typer.Context,
     set_text: Annotated[
         str,
-        _option("--set", "COMMAND", _read_set, "Use this command to set {key} to {value}."),
+        _option("--set", "COMMAND", _read_set, "Command that sets {key} to {value}."),
     ],
     get_text: Annotated[
         str,
-        _option("--get", "COMMAND", _read_get, "Use this command to show {key}, or all values."),
+        _option(
+            "--get", "COMMAND", _read_get, "Command that shows the value of {key}, or all values."
+        ),
     ],
     runs: Annotated[
         int,
-        typer.Option("--runs", metavar="N", min=2, max=256, help="Start N runs at once."),
+        typer.Option(
+            "--runs", metavar="N", min=2, max=256, help="Start N copies of the tool at once."
+        ),
     ] = 32,
     deadline: Annotated[
         str,
-        _option("--deadline", "DURATION", parse_limit, "Let one run take at most this long."),
+        _option("--deadline", "DURATION", parse_limit, "Stop a copy that takes longer than this."),
     ] = "30s",
     dry_run: DryRunOption = False,
 ) -> Report:
-    """Find out whether another tool can run several times at once.
+    """Test whether it is safe to run another tool many times at once.
 
-    The tool is run many times at once, stopped and killed. Then its values are read back. The
-    result is a score from 0 (it loses data) to 3, with the reasons. With --format text, it is
-    Markdown. The commands run without a shell, in a scratch directory with a HOME of its own, which
-    is removed.
+    This starts many copies of the tool that change values at the same time, stops and kills some of
+    them, and then checks that no value was lost. The result is a score from 0 (the tool loses data)
+    to 3, with the reasons. With --format text, the report is Markdown.
+
+    The tool runs in a temporary directory with a HOME of its own, so it does not read or change
+    your settings there.
     """
     context: Context = ctx.obj
     candidate = Candidate(

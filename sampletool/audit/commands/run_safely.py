@@ -83,21 +83,22 @@ def command(
     ctx: typer.Context,
     argv: Annotated[
         list[str],
-        typer.Argument(metavar="-- COMMAND...", help="The program to run, with its arguments."),
+        typer.Argument(metavar="-- COMMAND...", help="Program to run, with its arguments."),
     ],
     lock: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             callback=checked_by(check_lock),
-            help="Hold this lock while the program runs.",
+            help="Hold the lock with this name while the program runs.",
             show_default="the name of the program",
         ),
     ] = None,
     stdin: Annotated[
         bool,
         typer.Option(
-            "--stdin", help="Pass all of stdin to the program. Otherwise, its stdin is empty."
+            "--stdin",
+            help="Pass stdin to the program. Without this option, its stdin is empty.",
         ),
     ] = False,
     retries: Annotated[
@@ -106,7 +107,7 @@ def command(
             min=0,
             max=1000,
             metavar="N",
-            help="Try at most N more times if the program's own lock is held.",
+            help="Retry at most N times if the program's own lock is held.",
         ),
     ] = 5,
     until: Annotated[
@@ -114,17 +115,19 @@ def command(
         typer.Option(
             metavar="DURATION",
             callback=checked_by(parse_limit),
-            help="Start no attempt after this long.",
+            help="Stop retrying after this time.",
         ),
     ] = "1m",
     dry_run: DryRunOption = False,
 ) -> RanSafely:
     """Run another program so that only one copy runs at a time.
 
-    Use this for programs that lose data when several copies run at once. To find out whether a
-    program does, run `audit`. Commands with the same lock wait for each other, by default for up to
-    10 seconds. The exit code is that of the program. If the program reports LOCK_HELD, or exits
-    with 75, it is run again.
+    Use this for programs that lose data when several copies of them run at once. To find out
+    whether a program does, use `audit`.
+
+    While another command holds the same lock, this one waits, for up to 10 seconds unless you set
+    --lock-timeout. It exits with the exit code of the program. If the program reports that its own
+    lock is held (error LOCK_HELD, or exit code 75), it is started again.
     """
     context: Context = ctx.obj
     program = shutil.which(argv[0])

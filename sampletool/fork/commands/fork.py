@@ -205,7 +205,7 @@ def command(
         typer.Argument(
             metavar="NAME",
             callback=checked_by(check_name),
-            help="Name of the new project and its package, for example acme-stock.",
+            help="Name of the project and of its Python package, for example acme-stock.",
         ),
     ],
     typed: Annotated[
@@ -214,7 +214,7 @@ def command(
             "--command",
             metavar="CMD",
             callback=checked_by(check_name),
-            help="Let users run the tool by another name than NAME.",
+            help="Set the command that users type to run the tool.",
             show_default="NAME",
         ),
     ] = "",
@@ -233,21 +233,21 @@ def command(
             "--with",
             metavar="PART,...",
             autocompletion=offering(lambda _: offered_parts()),
-            help="Copy these parts of this tool and their tests, for example state,lab.",
+            help="Also copy these parts of this tool, with their tests, for example state,lab.",
             show_default="none",
         ),
     ] = "",
     kit: Annotated[
         KitSource,
         typer.Option(
-            help="Copy the kit into the project (vendored), or install it as a dependency.",
+            help="Copy the kit into the project (vendored), or install it as a package.",
         ),
     ] = "vendored",
     kit_from: Annotated[
         str,
         typer.Option(
             metavar="REQUIREMENT",
-            help="Get the kit from this requirement, URL or wheel. Needs --kit dependency.",
+            help=("Install the kit from this requirement, URL or wheel file. Required with --kit dependency."),
         ),
     ] = "",
     author: Annotated[
@@ -260,11 +260,11 @@ def command(
     ] = DEFAULT_DESCRIPTION,
     license_holder: Annotated[
         str,
-        typer.Option(help="Set the copyright holder in the license.", show_default="the author"),
+        typer.Option(help="Set the copyright holder in LICENSE.", show_default="the author"),
     ] = "",
     repository: Annotated[
         str,
-        typer.Option(metavar="URL", help="Set the URL of the repository."),
+        typer.Option(metavar="URL", help="Set the URL of the source repository."),
     ] = "",
     documentation: Annotated[
         str,
@@ -276,11 +276,13 @@ def command(
     ] = "none",
     dry_run: DryRunOption = False,
 ) -> Created:
-    """Create a project for a command-line tool of your own.
+    """Create a command-line tool of your own, based on this one.
 
-    The project is a git repository with the kit that this tool is built on, an example to replace
-    with your own commands, and the parts that you choose. The command fails if the directory
-    already contains something.
+    The new project is a git repository. It contains the code that all commands share, which is
+    called the kit, and a small example that you replace with your own commands. To copy parts of
+    this tool too, pass --with.
+
+    If the directory already contains anything, the command fails and changes nothing.
     """
     context: Context = ctx.obj
     # Unlike Path.resolve(), this does not fail if two links lead to each other.

@@ -1,1 +1,1 @@
-"""Race conditions to look at."""
+"""Learn how race conditions happen."""

@@ -126,7 +126,7 @@ def command(
         typer.Option(
             metavar="PART,...",
             callback=checked_by(parse_parts),
-            help="Offer all commands of these parts, and no others.",
+            help="Offer only the commands of these parts, for example state,sample.",
         ),
     ] = None,
     every: Annotated[
@@ -146,20 +146,24 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Allow clients on other machines, which use this name for the server. "
+            help="Also accept clients on other machines that use this name for the server. "
             f"Requires a token in {TOKEN_VARIABLE}.",
         ),
     ] = None,
     print_config: Annotated[
         bool,
-        typer.Option("--print-config", help="Print the configuration for a client."),
+        typer.Option(
+            "--print-config", help="Print the configuration to paste into a client, and exit."
+        ),
     ] = False,
 ) -> ClientConfig | Served:
     """Serve the commands as tools for AI agents.
 
-    This is a server for the Model Context Protocol. A client starts it, and stops it by closing its
-    stdin. By default, it offers the commands that agents need most. To let several clients use one
-    server, start it with --http. The extra `mcp` must be installed.
+    This is a server for the Model Context Protocol (MCP). Usually, the agent's client starts it and
+    stops it again. To connect several clients to one server, start it yourself with --http.
+
+    By default, the server offers only the commands that agents need most, because the description
+    of each command costs tokens. Needs the extra `mcp`.
     """
     context: Context = ctx.obj
     options = []

@@ -20,6 +20,6 @@ ForceUnlockOption = Annotated[
     bool,
     typer.Option(
         "--force-unlock",
-        help="First terminate processes that a crashed build has left running.",
+        help="Before starting, terminate processes that a crashed build has left running.",
     ),
 ]

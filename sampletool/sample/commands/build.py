@@ -105,7 +105,7 @@ def _target_names(context: Context) -> list[str]:
 
 TargetsArgument: Any = typer.Argument(
     metavar="[TARGET...]",
-    help="Build these targets and the targets that they need. Without a name, build all.",
+    help="Targets to build, along with the targets that they need. Without a name, builds all.",
     autocompletion=offering(_target_names),
 )
 
@@ -119,10 +119,12 @@ def command(
 ) -> Build:
     """Build targets that are out of date, in parallel.
 
-    The targets are declared in tool.toml. A target is built after the targets that it needs, in a
-    directory that contains only its declared inputs. If it succeeds, all of its outputs appear at
-    once in out/TARGET. If it fails or is interrupted, its previous outputs stay, and the next build
-    continues from there.
+    Targets are declared in tool.toml. Each target is built after the targets that it needs, in a
+    temporary directory that contains only its declared inputs.
+
+    When a target succeeds, all of its outputs appear in out/TARGET at once. When it fails or is
+    interrupted, the previous outputs are kept. Targets that have succeeded are not built again by
+    the next build.
     """
     context: Context = ctx.obj
     names = targets or []

@@ -147,18 +147,22 @@ def command(
         typer.Argument(
             metavar="[DIR]",
             callback=checked_by(check_path),
-            help="Create the workspace in this directory, and the directory if necessary.",
+            help="Directory of the workspace. It is created if it does not exist.",
         ),
     ] = ".",
     force: Annotated[
         bool,
-        typer.Option("--force", help="Allow the root directory and the home directory."),
+        typer.Option(
+            "--force",
+            help="Create the workspace even in the root directory or your home directory.",
+        ),
     ] = False,
     dry_run: DryRunOption = False,
 ) -> Created:
     """Create a small workspace to try things in.
 
-    It has targets, checks and data, and needs nothing but Python. Existing files are not replaced.
+    The workspace contains targets, checks and data, and the files explain what to try. It needs
+    nothing but Python. Existing files are never replaced.
     """
     context: Context = ctx.obj
     is_name = directory.isprintable() and not os.path.basename(directory).startswith("-")

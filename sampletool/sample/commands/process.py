@@ -189,28 +189,30 @@ def command(
             metavar="FILE",
             callback=checked_by(check_path),
             help="Write the profile to this file.",
-            show_default="result.json in the directory of the session",
+            show_default="result.json in the session directory",
         ),
     ] = None,
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", help="Replace an existing output file."),
+        typer.Option("--overwrite", help="Replace the output file if it exists."),
     ] = False,
     delimiter: Annotated[
         str,
         typer.Option(
             metavar="CHAR",
-            help="Split rows at this character. Use `tab` for a tab character.",
+            help="Set the character that separates the cells of a row. Use `tab` for a tab.",
         ),
     ] = ",",
     jobs: JobsOption = None,
     dry_run: DryRunOption = False,
 ) -> Processed:
-    """Profile the columns of a CSV file.
+    """Summarize the columns of a CSV file.
 
-    For each column, the profile has the number of values and of empty cells, the type, minimum,
-    maximum and mean, the number of different values, and the most frequent values. If the output
-    file has the profile of the same input already, the command changes nothing.
+    For each column, the profile shows the type, the minimum, the maximum and the mean. It also
+    counts the values, the empty cells and the distinct values, and lists the most frequent values.
+
+    If the output file already contains the profile of the same input, the command leaves it as it
+    is. A different existing file is replaced only if you pass --overwrite.
     """
     context: Context = ctx.obj
     if delimiter == "tab":

@@ -134,7 +134,7 @@ def _check_names(context: Context) -> list[str]:
 
 ChecksArgument: Any = typer.Argument(
     metavar="[CHECK...]",
-    help="Run these checks. Without a name, run all.",
+    help="Checks to run. Without a name, runs all.",
     autocompletion=offering(_check_names),
 )
 
@@ -144,7 +144,7 @@ def command(
     checks: Annotated[list[str] | None, ChecksArgument] = None,
     first_build: Annotated[
         bool,
-        typer.Option("--build", help="First build the targets that the checks need."),
+        typer.Option("--build", help="Build the targets that the checks need before running them."),
     ] = False,
     jobs: JobsOption = None,
     force_unlock: ForceUnlockOption = False,
@@ -152,9 +152,10 @@ def command(
 ) -> Report | Build:
     """Run checks against the built outputs, in parallel.
 
-    The checks are declared in tool.toml. Each runs in a directory of its own, which contains its
-    declared inputs and the outputs that it needs. If --build fails, no check runs, and the data is
-    that of the build.
+    Checks are declared in tool.toml. Each check runs in a temporary directory that contains its
+    declared inputs and the outputs that it needs.
+
+    If you pass --build and the build fails, no check runs, and the output is that of `build`.
     """
     context: Context = ctx.obj
     names = checks or []

@@ -1,1 +1,1 @@
-"""The commands for state and work that many processes share."""
+"""Values, counters and tasks that many processes share."""

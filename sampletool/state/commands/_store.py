@@ -179,7 +179,14 @@ CHECK_NAME = checked_by(check_name)
 # Without --store, its value is None. See `connect` for what the store is then.
 StoreOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Use this store. The URL must not contain a password."),
+    typer.Option(
+        metavar="URL",
+        help=(
+            "Use the store at this URL, for example redis://localhost:6379. "
+            "The URL must not contain a password."
+        ),
+        show_default="the `store` setting, or a local SQLite file",
+    ),
 ]
 KeyOption = Annotated[
     str | None,
@@ -187,7 +194,10 @@ KeyOption = Annotated[
         "--idempotency-key",
         metavar="KEY",
         callback=CHECK_NAME,
-        help="Make the change once, even if the command is repeated with this key.",
+        help=(
+            "Make it safe to repeat this command. If you run it again with the same KEY within "
+            "24 hours, it returns the first result and changes nothing."
+        ),
     ),
 ]
 FenceOption = Annotated[
@@ -195,7 +205,10 @@ FenceOption = Annotated[
     typer.Option(
         metavar="TASK:GENERATION",
         parser=parse_claim,
-        help="Make the change only if this claim is current, and once for each task.",
+        help=(
+            "Make the change only while this claim of a task is current, and only once for each "
+            "task. `task claim` prints the claim."
+        ),
     ),
 ]
 IfVersionOption = Annotated[
@@ -203,29 +216,48 @@ IfVersionOption = Annotated[
     typer.Option(
         min=0,
         metavar="N",
-        help="Make the change only if the value is at version N. 0: only if there is none.",
+        help=(
+            "Make the change only if the current version is N. Use 0 if the key must not have a "
+            "value yet."
+        ),
+        show_default="any version",
     ),
 ]
-DelayOption = Annotated[int, duration_option("Keep the task from being claimed for this long.")]
+DelayOption = Annotated[
+    int, duration_option("Let workers claim the task only after this time, for example 30s.")
+]
 NewMaxAttemptsOption = Annotated[
     int | None,
     typer.Option(
         min=0,
         metavar="N",
-        help="Fail these tasks after N attempts, whatever their worker says. 0: never.",
+        help=(
+            "Mark these tasks as failed after N attempts. This overrides --max-attempts of the "
+            "worker. Use 0 for no limit."
+        ),
+        show_default="the limit of the worker",
     ),
 ]
-_MAX_ATTEMPTS_HELP = "Fail a task after N attempts, unless it has a limit of its own. 0: never."
+_MAX_ATTEMPTS_HELP = (
+    "Mark a task as failed after N attempts, unless it was added with a limit of its own. "
+    "Use 0 for no limit."
+)
 MaxAttemptsOption = Annotated[
     int,
     typer.Option(min=0, metavar="N", help=_MAX_ATTEMPTS_HELP),
 ]
-LeaseOption = Annotated[int, duration_option("Let the claim expire after this long.")]
+LeaseOption = Annotated[
+    int,
+    duration_option(
+        "Let the claim expire after this time, unless it is renewed. Another worker can then claim "
+        "the task."
+    ),
+]
 NameArgument = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="The name of the counter. A new one is 0.",
+        help="Name of the counter, for example builds.",
         callback=CHECK_NAME,
         autocompletion=offering(_counter_names),
     ),
@@ -234,7 +266,7 @@ ValueKeyArgument = Annotated[
     str,
     typer.Argument(
         metavar="KEY",
-        help="The key of the value.",
+        help="Key of the value, for example plan.",
         callback=CHECK_NAME,
         autocompletion=offering(_state_keys),
     ),
@@ -243,7 +275,7 @@ QueueArgument = Annotated[
     str,
     typer.Argument(
         metavar="QUEUE",
-        help="The name of the queue.",
+        help="Name of the queue, for example mail.",
         callback=CHECK_NAME,
         autocompletion=queue_names,
     ),
@@ -253,10 +285,10 @@ ClaimArgument = Annotated[
     typer.Argument(
         metavar="TASK:GENERATION",
         parser=parse_claim,
-        help="Your claim, as `task claim` prints it.",
+        help="Claim, as printed by `task claim`, for example ann:1.",
     ),
 ]
 TaskIdArgument = Annotated[
     str,
-    typer.Argument(metavar="TASK", callback=CHECK_NAME, help="The id of the task."),
+    typer.Argument(metavar="TASK", callback=CHECK_NAME, help="ID of the task, for example ann."),
 ]

@@ -1,6 +1,8 @@
-"""Counters that many commands can change at the same time.
+"""Count things, from many processes at the same time.
 
-If a hundred commands add 1, the counter grows by 100. Counters are in the store: by default a file
-of the workspace, or a file of yours outside of a workspace. To use a server, pass --store or set
+If a hundred commands add 1 at the same time, the counter grows by 100.
+
+Counters are kept in a store. By default, this is a SQLite file in the workspace, or a personal one
+if you are not in a workspace. To use a PostgreSQL or Redis server instead, pass --store or set
 TOOL_STORE.
 """

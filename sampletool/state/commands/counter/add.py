@@ -25,7 +25,7 @@ def command(
         int,
         typer.Argument(
             metavar="[AMOUNT]",
-            help="The number to add. Write `--` before a negative number.",
+            help="Number to add. Write `--` before a negative number.",
         ),
     ] = 1,
     idempotency_key: _store.KeyOption = None,
@@ -34,9 +34,10 @@ def command(
     # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.Counter:
-    """Add to a counter.
+    """Add a number to a counter, and show the new value.
 
-    No addition is lost. The output is the value that this command has produced.
+    A counter that does not exist yet starts at 0. When several commands add at the same time, none
+    of the additions is lost.
     """
     once = Once(idempotency_key, fence)
     counted = _store.connect(ctx, store).counter_add(name, amount, once)

@@ -15,6 +15,9 @@ def command(
     # The kit reads --raw from the command line, and prints the response accordingly.
     raw: RawOption = False,
 ) -> _store.Counter:
-    """Show the value of a counter."""
+    """Show the value of a counter.
+
+    A counter that has never been changed is 0.
+    """
     value = _store.connect(ctx, store).counter_get(name)
     return _store.Counter(name, value)

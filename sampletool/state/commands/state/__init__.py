@@ -1,6 +1,9 @@
-"""Values with versions that many commands can change at the same time.
+"""Store values that many processes can read and change.
 
-A command can change a value only if it is still the one that it has read. Values are in the store:
-by default a file of the workspace, or a file of yours outside of a workspace. To use a server, pass
---store or set TOOL_STORE.
+Each value has a version. If you pass the version that you have read, your change is refused when
+another process has changed the value in the meantime.
+
+Values are kept in a store. By default, this is a SQLite file in the workspace, or a personal one if
+you are not in a workspace. To use a PostgreSQL or Redis server instead, pass --store or set
+TOOL_STORE.
 """

@@ -67,7 +67,7 @@ def command(
     ctx: typer.Context,
     prefix: Annotated[
         str,
-        typer.Option(metavar="TEXT", help="List only keys that begin with TEXT."),
+        typer.Option(metavar="TEXT", help="List only keys that start with TEXT."),
     ] = "",
     after: AfterOption = None,
     limit: LimitOption = 100,
@@ -75,7 +75,7 @@ def command(
 ) -> Values:
     """List the values, sorted by key.
 
-    Values longer than 200 characters are cut off. To see one of them in full, use `state get`.
+    Values longer than 200 characters are cut off. To see a whole value, use `state get`.
     """
     # One more than the page has: it shows whether there is another page.
     found = _store.connect(ctx, store).state_list(prefix, after or "", limit + 1)

@@ -39,16 +39,22 @@ def command(
     key: _store.ValueKeyArgument,
     value: Annotated[
         str,
-        typer.Argument(metavar="VALUE", help="JSON, or else text. `-` reads it from stdin."),
+        typer.Argument(
+            metavar="VALUE",
+            help=(
+                "Value to store. Valid JSON is stored as JSON, and anything else as text. "
+                "Use `-` to read the value from stdin."
+            ),
+        ),
     ],
     if_version: _store.IfVersionOption = None,
     expires: Annotated[
         int | None,
-        _store.duration_option("Remove the value after this long."),
+        _store.duration_option("Delete the value after this time, for example 60s."),
     ] = None,
     as_text: Annotated[
         bool,
-        typer.Option("--string", help="Store VALUE as text, even if it is JSON."),
+        typer.Option("--string", help="Store VALUE as text, even if it is valid JSON."),
     ] = False,
     allow_empty: AllowEmptyOption = False,
     idempotency_key: _store.KeyOption = None,
@@ -57,10 +63,10 @@ def command(
     # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.ValueChanged:
-    """Set a value.
+    """Store a value that other processes can read.
 
-    To avoid overwriting a change that you have not seen, pass the version that you have read with
-    --if-version.
+    This overwrites the existing value of the key. To avoid overwriting a change that you have not
+    seen, pass the version that you have read with --if-version.
     """
     if value == "-":
         text = read_input("-", ctx.obj.signals, allow_empty=allow_empty).removesuffix("\n")

@@ -28,7 +28,7 @@ def command(
 ) -> _store.ValueChanged:
     """Remove a value.
 
-    Its versions are never used again, not even if the key gets a new value.
+    If the key gets a new value later, its version is higher than all earlier ones.
     """
     once = Once(idempotency_key, fence)
     written = _store.connect(ctx, store).state_unset(key, if_version=if_version, once=once)

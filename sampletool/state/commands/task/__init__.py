@@ -1,6 +1,9 @@
-"""Queues of tasks that many workers share.
+"""Share queues of tasks between many workers.
 
-A task is held by one worker at a time, is finished once, and is not lost if its worker dies. Tasks
-are in the store: by default a file of the workspace, or a file of yours outside of a workspace. To
-use a server, pass --store or set TOOL_STORE.
+Only one worker at a time holds a task. If a worker dies, its tasks go to another worker when their
+leases expire.
+
+Tasks are kept in a store. By default, this is a SQLite file in the workspace, or a personal one if
+you are not in a workspace. To use a PostgreSQL or Redis server instead, pass --store or set
+TOOL_STORE.
 """

@@ -143,7 +143,13 @@ def command(
     queue: _store.QueueArgument,
     bodies: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[BODY...]", help="What has to be done: JSON, or else text."),
+        typer.Argument(
+            metavar="[BODY...]",
+            help=(
+                "Description of each task, for the worker. Valid JSON is stored as JSON, and "
+                "anything else as text."
+            ),
+        ),
     ] = None,
     ids: Annotated[
         list[str] | None,
@@ -151,14 +157,17 @@ def command(
             "--id",
             metavar="ID",
             callback=_store.CHECK_NAME,
-            help="Give the task this id. Repeat the option for each body.",
+            help="Set the ID of the task. To add several tasks, repeat this option for each body.",
         ),
     ] = None,
     from_file: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help='Read tasks from FILE, one {"body": …, "id": …} per line. `-` is stdin.',
+            help=(
+                'Also add the tasks in FILE, which has a JSON object such as {"body": …, "id": …} '
+                "on each line. Use `-` to read from stdin."
+            ),
         ),
     ] = None,
     delay: _store.DelayOption = "0",  # type: ignore[assignment]
@@ -168,9 +177,10 @@ def command(
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> AddedTasks:
-    """Add tasks to a queue: all of them, or none.
+    """Add one or more tasks to a queue.
 
-    If there is a task with the same id, queue and body, it stays as it is.
+    If you add several tasks, either all of them are added or none are. A task that already exists
+    with the same ID, queue and body is left as it is.
     """
     tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj)
     once = Once(idempotency_key, fence)

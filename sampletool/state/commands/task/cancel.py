@@ -20,9 +20,9 @@ def command(
     # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
-    """Cancel a task, so that it is not claimed any more.
+    """Cancel a task, so that no worker claims it.
 
-    If a worker is running its command, the worker terminates the command when it next renews the
-    lease. That takes up to a third of the lease.
+    If the command of the task is already running, its worker terminates it the next time it renews
+    the lease. This can take up to a third of the lease.
     """
     return _store.TaskChanged(task, _store.connect(ctx, store).task_cancel(task))

@@ -52,7 +52,8 @@ def command(
         typer.Option(
             metavar="NAME",
             callback=_store.CHECK_NAME,
-            help="Claim under this name.  [default: the session id]",
+            help="Set the name of the worker that claims the tasks.",
+            show_default="the session ID",
         ),
     ] = None,
     max_attempts: _store.MaxAttemptsOption = 0,
@@ -61,9 +62,10 @@ def command(
     # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> ClaimedTasks:
-    """Claim the oldest tasks of a queue.
+    """Claim the oldest tasks in a queue, to work on them yourself.
 
-    These are tasks that are free, or whose lease has expired. If there are none, the list is empty.
+    Only tasks that are free or whose lease has expired can be claimed. If there are none, the
+    command succeeds, and its list of tasks is empty.
     """
     is_named = worker is not None
     claim = _store.connect(ctx, store).task_claim(

@@ -32,20 +32,22 @@ def command(
     ctx: typer.Context,
     older_than: Annotated[
         int,
-        _store.duration_option("Remove tasks that ended at least this long ago."),
+        _store.duration_option(
+            "Remove only tasks that ended at least this long ago, for example 30d."
+        ),
     ],
     status: Annotated[
         Literal["done", "failed", "cancelled", "done,failed"],
-        typer.Option(help="Remove tasks with this status."),
+        typer.Option(help="Remove only tasks with this status."),
     ] = "done",
     store: _store.StoreOption = None,
     # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> Cleaned:
-    """Remove tasks that ended long ago.
+    """Remove tasks that ended a while ago.
 
-    The ids of removed tasks can be used again. Tasks are removed in steps of a few hundred, so that
-    other commands do not have to wait.
+    After a task was removed, its ID can be used again. Tasks are removed a few hundred at a time,
+    so that other commands do not have to wait long.
     """
     opened = _store.connect(ctx, store)
     statuses = status.split(",")

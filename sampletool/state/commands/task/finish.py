@@ -20,7 +20,10 @@ def command(
     claim: _store.ClaimArgument,
     result: Annotated[
         str | None,
-        typer.Option(metavar="VALUE", help="Store this result: JSON, or else text."),
+        typer.Option(
+            metavar="VALUE",
+            help="Store this result with the task: JSON if it is valid JSON, otherwise text.",
+        ),
     ] = None,
     store: _store.StoreOption = None,
     # The kit reads --dry-run from the command line, and the store obeys it.
@@ -28,8 +31,8 @@ def command(
 ) -> _store.TaskChanged:
     """Mark a claimed task as done.
 
-    The command fails if another worker has claimed the task since. Finishing a claim twice changes
-    nothing. `task show` prints the result.
+    This fails if another worker has claimed the task since. Running the command twice has no
+    further effect. `task show` shows the result that you store with --result.
     """
     effect = _store.connect(ctx, store).task_finish(
         claim.task,

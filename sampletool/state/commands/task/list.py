@@ -94,7 +94,9 @@ def command(
     ctx: typer.Context,
     queue: Annotated[
         str | None,
-        typer.Argument(autocompletion=_store.queue_names, help="List only this queue."),
+        typer.Argument(
+            autocompletion=_store.queue_names, help="List only the tasks in this queue."
+        ),
     ] = None,
     status: Annotated[
         Status | None,
@@ -102,16 +104,16 @@ def command(
     ] = None,
     newest: Annotated[
         bool,
-        typer.Option("--newest", help="List the newest tasks first."),
+        typer.Option("--newest", help="Start with the newest tasks."),
     ] = False,
     after: AfterOption = None,
     limit: LimitOption = 100,
     store: _store.StoreOption = None,
 ) -> Tasks:
-    """List tasks, the oldest first.
+    """List tasks, oldest first.
 
-    The list shows who holds each task, since when, and how it ended. Bodies longer than 200
-    characters are cut off. To see one of them in full, use `task show`.
+    The list shows the status of each task, and which worker has claimed it. Bodies longer than 200
+    characters are cut off. To see a whole body, use `task show`.
     """
     opened = _store.connect(ctx, store)
     # One more than the page has: it shows whether there is another page.

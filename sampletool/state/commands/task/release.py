@@ -16,9 +16,10 @@ def command(
     # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
-    """Give a claimed task back without finishing it.
+    """Give a claimed task back to its queue without finishing it.
 
-    Any worker can then claim it. After its last attempt, the task fails instead.
+    Any worker can then claim the task again. If this was its last attempt, it is marked as failed
+    instead.
     """
     opened = _store.connect(ctx, store)
     effect = opened.task_release(claim.task, claim.generation, delay_ms=delay)

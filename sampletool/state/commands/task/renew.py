@@ -20,9 +20,10 @@ def command(
     # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
 ) -> _store.TaskChanged:
-    """Extend the lease of a claim, counted from now.
+    """Extend the lease of a claimed task.
 
-    The command fails if the lease has expired, even if no other worker has claimed the task.
+    The new lease starts now. If the old one has already expired, the command fails, even if no
+    other worker has claimed the task.
     """
     opened = _store.connect(ctx, store)
     expires_at = opened.task_renew(claim.task, claim.generation, lease_ms=lease)

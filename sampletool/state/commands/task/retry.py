@@ -23,6 +23,8 @@ spec = _store.changes(
     ),
 )
 
+_TASK_HELP = "ID of a failed task. `task list --status failed` lists them."
+
 _TASKS_AT_ONCE = 500
 """How many tasks one step frees. More would keep other commands waiting."""
 
@@ -45,7 +47,7 @@ def command(
     ctx: typer.Context,
     task: Annotated[
         str | None,
-        typer.Argument(metavar="[TASK]", callback=_store.CHECK_NAME, help="The id of the task."),
+        typer.Argument(metavar="[TASK]", callback=_store.CHECK_NAME, help=_TASK_HELP),
     ] = None,
     all_of: Annotated[
         str | None,
@@ -53,15 +55,16 @@ def command(
             "--all",
             metavar="QUEUE",
             callback=_store.CHECK_NAME,
-            help="Free all failed tasks of QUEUE.",
+            help="Put back all failed tasks in QUEUE.",
         ),
     ] = None,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> Retried:
-    """Make a failed task, or all failed tasks of a queue, free again.
+    """Put failed tasks back in their queue.
 
-    They get all of their attempts back, and keep their places in the queue.
+    A task returns to its old position, and its attempts are counted from zero again. Give the ID of
+    one task, or use --all for all failed tasks in a queue.
     """
     if (task is None) == (all_of is None):
         problem = "give the id of one task, or pass --all QUEUE"

@@ -59,7 +59,10 @@ def command(
     task: _store.TaskIdArgument,
     store: _store.StoreOption = None,
 ) -> ShownTask:
-    """Show a task with its result and its failures."""
+    """Show a task, with its result and its failed attempts.
+
+    If an attempt has failed, this includes the end of its output.
+    """
     details = _store.connect(ctx, store).task_show(task)
     return ShownTask(
         task=details.task,

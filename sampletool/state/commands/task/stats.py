@@ -34,9 +34,11 @@ def command(
     ctx: typer.Context,
     queue: Annotated[
         str | None,
-        typer.Argument(autocompletion=_store.queue_names, help="Count only this queue."),
+        typer.Argument(
+            autocompletion=_store.queue_names, help="Count only the tasks in this queue."
+        ),
     ] = None,
     store: _store.StoreOption = None,
 ) -> Stats:
-    """Count the tasks of each status, for one queue or for all queues."""
+    """Count the tasks in each queue by their status."""
     return Stats(_store.connect(ctx, store).task_stats(queue))

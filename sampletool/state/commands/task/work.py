@@ -35,9 +35,10 @@ ExpectedError = ToolError | SafetyError | OSError
 def work(worker: Worker, *, until_empty: bool) -> WorkReport:
     """Work until no tasks are left, or until a signal or --timeout, and return what was done."""
     try:
+        # Leaving this block terminates the commands that are still running.
         with worker.children:
             try:
-                _work_on(worker, until_empty=until_empty)
+                _take_turns(worker, until_empty=until_empty)
             finally:
                 worker.prepare_to_leave()
     except EXPECTED as error:
@@ -45,6 +46,49 @@ def work(worker: Worker, *, until_empty: bool) -> WorkReport:
         if worker.is_settled:
             error = _without_uncertain_change(error)
         raise to_tool_error(error).with_data(worker.report(left=None)) from error
+    return _report_empty_queue(worker)
+
+
+def _take_turns(worker: Worker, *, until_empty: bool) -> None:
+    """Take turns. Return when no tasks are left if `until_empty`, and never otherwise."""
+    has_shown_notice = False
+    while True:
+        if until_empty and not worker.has_counted_failures():
+            # The store is unreachable. Without this count, old failures would look like new ones.
+            worker.wait()
+            continue
+        worker.turn()
+        if until_empty and _is_queue_empty(worker):
+            return
+        if worker.is_idle and not has_shown_notice:
+            worker.context.progress(_waiting_notice(worker, until_empty))
+            has_shown_notice = True
+        worker.wait()
+
+
+def _is_queue_empty(worker: Worker) -> bool:
+    """Return whether no tasks are left. Return False also if the store is unreachable."""
+    if not worker.is_idle:
+        return False
+    with worker.tolerate_outage():
+        if not worker.has_tasks_left():
+            return True
+    return False
+
+
+def _waiting_notice(worker: Worker, until_empty: bool) -> str:
+    if until_empty:
+        awaited = "for tasks that are claimed or delayed"
+    else:
+        awaited = "for new tasks. With --until-empty, the worker would exit now"
+    return f"{worker.options.queue}: nothing to do. Waiting {awaited} (Ctrl-C stops the worker)"
+
+
+def _report_empty_queue(worker: Worker) -> WorkReport:
+    """Return the report of a worker whose queue is empty. Raise TasksFailed if tasks have failed.
+
+    The tasks that other workers have failed count too.
+    """
     failed = worker.find_failed_tasks()
     if failed is None:
         worker.context.warn(
@@ -75,33 +119,6 @@ def _without_uncertain_change(error: ExpectedError) -> ExpectedError:
     return error
 
 
-def _work_on(worker: Worker, *, until_empty: bool) -> None:
-    """Take turns. Return when no tasks are left if `until_empty`, and never otherwise."""
-    has_said_that_it_waits = False
-    while True:
-        if until_empty and not worker.has_counted_failures():
-            worker.wait()
-            continue
-        worker.turn()
-        if worker.is_idle:
-            if until_empty:
-                with worker.tolerate_outage():
-                    if not worker.has_tasks_left():
-                        return
-            if not has_said_that_it_waits:
-                worker.context.progress(_waiting_notice(worker, until_empty))
-                has_said_that_it_waits = True
-        worker.wait()
-
-
-def _waiting_notice(worker: Worker, until_empty: bool) -> str:
-    if until_empty:
-        awaited = "for tasks that are claimed or delayed"
-    else:
-        awaited = "for new tasks. With --until-empty, the worker would exit now"
-    return f"{worker.options.queue}: nothing to do. Waiting {awaited} (Ctrl-C stops the worker)"
-
-
 def command(
     ctx: typer.Context,
     queue: _store.QueueArgument,
@@ -109,7 +126,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="-- ARGV...",
-            help="The command and its arguments. No shell is involved.",
+            help="Command to run, with its arguments. It runs without a shell.",
         ),
     ],
     jobs: Annotated[
@@ -118,30 +135,31 @@ def command(
             min=1,
             max=256,
             metavar="N",
-            help="Run N commands at the same time.  [default: one for each processor]",
+            help="Run at most N commands at the same time.",
+            show_default="the `jobs` setting, or one for each processor",
         ),
     ] = None,
     until_empty: Annotated[
         bool,
-        typer.Option("--until-empty", help="Exit when all tasks are done or failed."),
+        typer.Option("--until-empty", help="Exit when all tasks in the queue are done or failed."),
     ] = False,
     lease: _store.LeaseOption = "60s",  # type: ignore[assignment]
     max_attempts: _store.MaxAttemptsOption = 5,
     store: _store.StoreOption = None,
     dry_run: DryRunOption = False,
 ) -> WorkReport:
-    """Run a command for each task of a queue.
+    """Run a command for each task in a queue.
 
-    The worker waits for new tasks until a signal or --timeout stops it, unless you pass
-    --until-empty. It renews the lease of a task while its command runs.
+    The worker runs until you stop it with Ctrl-C or a signal, or until --timeout is over. With
+    --until-empty, it exits when there is nothing left to do.
 
-    The command finds its task in the variables TOOL_TASK_ID and TOOL_TASK_BODY, in the file
-    TOOL_TASK_FILE (JSON), and in TOOL_TASK_FENCE for --fence. If the command exits with code 0,
-    the task is done. Otherwise the task is given back, and is tried again after a delay that
-    grows with each attempt.
+    The command finds its task in the environment: TOOL_TASK_ID, TOOL_TASK_BODY, TOOL_TASK_FILE (the
+    path of a JSON file) and TOOL_TASK_FENCE (a value for --fence). If the command exits with code
+    0, the task is done. Otherwise it is tried again, after a delay that grows with each attempt.
 
-    If the store is unreachable, commands continue while their leases last. The session keeps
-    the output of the commands.
+    While a command runs, the worker renews the lease of its task. If the store cannot be reached,
+    running commands continue until their leases expire. The output of each command is kept in the
+    directory of the session.
     """
     # Check everything before a directory or a lock is created.
     check_arguments({"queue": queue})
