@@ -321,7 +321,8 @@ _CODE_TYPES = (
 
 
 def _kind_of(instruction: dis.Instruction) -> Kind | None:
-    if instruction.opname.startswith("LOAD_FAST"):
+    if "LOAD_FAST" in instruction.opname:
+        # Newer versions of Python have variants of it, such as STORE_FAST_LOAD_FAST.
         return "load"
     if instruction.opname == "BINARY_OP" and instruction.argrepr.endswith("="):
         return "update"
