@@ -208,12 +208,19 @@ def invariant():
         "the count is 1",
     ),
     "a variable that is assigned through globals()": (
-        COUNTER
-        + """
+        """
+is_set = False
+seen = None
 def worker(name):
-    globals()["counter"] = counter + 1
+    global seen
+    if name == "A":
+        globals()["is_set"] = True
+    else:
+        seen = is_set
+def invariant():
+    assert not seen, "B sees what A has set"
 """,
-        "the counter is 1",
+        "B sees what A has set",
     ),
     "a list that is checked before it is used": (
         """
