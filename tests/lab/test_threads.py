@@ -86,6 +86,32 @@ def worker(name):
     assert broken(runs) == []
 
 
+def test_only_what_a_method_uses_is_a_step(try_threads: Try) -> None:
+    (run,) = try_threads(WRONG["an attribute that a method changes"][0], most=1)
+
+    assert [event.step for event in run.events if event.worker == "A"] == [
+        "read self.balance: self.balance += amount",
+        "write self.balance: self.balance += amount",
+    ]
+
+
+def test_an_invariant_that_waits_for_a_lock_of_a_worker_breaks_the_run(try_threads: Try) -> None:
+    program = """
+lock = threading.Lock()
+def worker(name):
+    if name == "A":
+        lock.acquire()
+    else:
+        lock.locked()
+def invariant():
+    with lock:
+        pass
+"""
+
+    with pytest.raises(CannotTry, match="lock was never released by A"):
+        try_threads(program)
+
+
 WRONG = {
     "a value that was read before the lock was taken": (
         COUNTER
@@ -182,12 +208,19 @@ def invariant():
         "the count is 1",
     ),
     "a variable that is assigned through globals()": (
-        COUNTER
-        + """
+        """
+is_set = False
+seen = None
 def worker(name):
-    globals()["counter"] = counter + 1
+    global seen
+    if name == "A":
+        globals()["is_set"] = True
+    else:
+        seen = is_set
+def invariant():
+    assert not seen, "B sees what A has set"
 """,
-        "the counter is 1",
+        "B sees what A has set",
     ),
     "a list that is checked before it is used": (
         """
@@ -432,6 +465,15 @@ def worker(name):
 def invariant():
     assert ready
 """,
+    "a thread that ends itself": """
+import sys
+ended = []
+def worker(name):
+    ended.append(name)
+    sys.exit(1)
+def invariant():
+    assert sorted(ended) == ["A", "B"]
+""",
     "a method of a list, which is one step": """
 items = []
 def worker(name):
@@ -504,6 +546,9 @@ REFUSED = {
     ),
     "worker() does not end: line 5 is in a loop that uses nothing shared": (
         "def worker(name):\n  while True: pass"
+    ),
+    "waits for something other than a lock": (
+        "import select\ndef worker(name): select.select([], [], [])"
     ),
     "Let worker() do less": "n = 0\ndef worker(name):\n  global n\n  for _ in range(999): n += 1",
     "waits for a lock with a time limit": (

@@ -308,3 +308,67 @@ def invariant():
 
     assert {run.reason for run in runs} == {"half of it can be seen"}
     assert [event.step for event in runs[0].events if event.note == "broken"] == ["open half"]
+
+
+SAVE = """
+import os
+from pathlib import Path
+def prepare():
+    Path("file").write_text("old")
+def worker(name):
+    if name == "A":
+        with open("new", "w") as file:
+            file.write("new")
+            file.flush()
+            {flush}
+        os.replace("new", "file")
+        directory = os.open(".", os.O_RDONLY)
+        os.fsync(directory)
+    else:
+        Path("file").read_text()
+def invariant():
+    assert Path("file").read_text() == "new"
+def after_power_cut(finished):
+    text = Path("file").read_text()
+    if finished:
+        assert text == "new", f"after A: {{text!r}}"
+    else:
+        assert text in ("old", "new"), f"during A: {{text!r}}"
+"""
+
+
+@pytest.mark.parametrize("flush", ["os.fsync(file.fileno())", "os.fdatasync(file.fileno())"])
+def test_what_was_flushed_survives_a_power_cut(tmp_path: Path, flush: str) -> None:
+    runs = runs_of(tmp_path, SAVE.format(flush=flush))
+
+    assert len(runs) > 1
+    assert bad(runs) == []
+
+
+def test_what_was_not_flushed_may_be_missing_after_a_power_cut(tmp_path: Path) -> None:
+    (run,) = runs_of(tmp_path, SAVE.format(flush="pass"), most=1)
+
+    assert run.reason == "After a power cut: during A: ''"
+    broken = [event.step for event in run.events if event.note == "broken"]
+    assert broken[0] == "rename to file"
+
+
+def test_a_change_whose_state_after_a_power_cut_is_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CannotTry, match=r"what os.pwrite leaves after a power cut is not known"):
+        runs_of(tmp_path, SAVE.format(flush="os.pwrite(file.fileno(), b'new', 0)"), most=1)
+
+
+def test_a_file_that_says_so_is_tried_with_kills(tmp_path: Path) -> None:
+    program = """
+from pathlib import Path
+KILL = True
+def worker(name):
+    Path(name).touch()
+def invariant(killed):
+    assert Path("B").exists()
+"""
+
+    runs = runs_of(tmp_path, program)
+
+    assert any("A!" in run.schedule for run in runs)
+    assert bad(runs) == []
