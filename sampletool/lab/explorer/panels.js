@@ -7,16 +7,12 @@
 
 function buildPanels() {
   const { race, variant } = view;
-  document.title = `${race.title} · ${DATA.program} lab`;
+  // A page with one race has a title of its own.
+  if (DATA.scenarios.length > 1) document.title = `${race.title} · ${DATA.program} lab`;
   byId("race").value = race.name;
   buildStory(race);
   buildVariants(race, variant);
-  const { letters } = variant;
-  const file = make("p", { class: "file" }, `Source: ${variant.data.file}. `);
-  if (variant.isFix) file.append(...withCode(race.no_verb));
-  byId("stage").style.setProperty("--workers", letters.length);
-  const workers = letters.map((letter) => workerCard(letter, variant));
-  byId("stage").replaceChildren(sharedCard(race), ...workers, file);
+  buildStage(race, variant);
   buildControls(variant);
   buildLegend(variant);
   byId("list").open = false;
@@ -57,6 +53,15 @@ function buildVariants(race, chosen) {
   });
   byId("variants").replaceChildren(make("legend", {}, "Variant"), ...labels);
   if (hadFocus) byId("variants").querySelector(":checked").focus();
+}
+
+function buildStage(race, variant) {
+  const workers = variant.letters.map((letter) => workerCard(letter, variant));
+  const file = make("p", { class: "file" }, `Source: ${variant.data.file}. `);
+  // If no command of the tool does this, say so below the fix.
+  if (variant.isFix) file.append(...withCode(race.no_verb));
+  byId("stage").style.setProperty("--workers", workers.length);
+  byId("stage").replaceChildren(sharedCard(race), ...workers, file);
 }
 
 function sharedCard(race) {

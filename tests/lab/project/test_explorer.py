@@ -173,9 +173,7 @@ def test_two_tabs_do_not_lose_each_others_progress(explorer: Explorer) -> None:
 
 
 def test_the_menu_has_the_levels_and_opens_with_the_first_race(explorer: Explorer) -> None:
-    labels = explorer.browser.run(
-        "[...document.querySelectorAll('#race optgroup')].map((group) => group.label)"
-    )
+    labels = explorer.browser.run("[...document.querySelectorAll('#race optgroup')].map((group) => group.label)")
 
     assert labels == list(dict.fromkeys(scenario["level"] for scenario in _SCENARIOS))
     assert explorer.browser.run("document.querySelector('#race').value") == _FIRST_RACE
@@ -257,15 +255,11 @@ def test_random_orders_end_the_same_way_in_real_processes(explorer: Explorer, to
 def _possible_keys(explorer: Explorer) -> list[str]:
     buttons = ".turn:not([aria-disabled=true]), .strike:not([aria-disabled=true])"
     key_of_each = "(each) => each.getAttribute('aria-keyshortcuts')"
-    found: list[str] = explorer.browser.run(
-        f"[...document.querySelectorAll('{buttons}')].map({key_of_each})"
-    )
+    found: list[str] = explorer.browser.run(f"[...document.querySelectorAll('{buttons}')].map({key_of_each})")
     return found
 
 
-def test_one_file_has_everything_and_requests_only_itself(
-    explorer: Explorer, tmp_path: Path
-) -> None:
+def test_one_file_has_everything_and_requests_only_itself(explorer: Explorer, tmp_path: Path) -> None:
     file = tmp_path / "explorer.html"
     file.write_text(one_file(_SCENARIOS))
 
@@ -284,9 +278,7 @@ def test_one_file_has_everything_and_requests_only_itself(
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_in_either_theme_on_a_phone_or_a_wide_screen(
-    explorer: Explorer, theme: str
-) -> None:
+def test_axe_finds_nothing_in_either_theme_on_a_phone_or_a_wide_screen(explorer: Explorer, theme: str) -> None:
     try:
         axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text()
     except ModuleNotFoundError:

@@ -41,9 +41,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         pytest.skip(f"no browser: {reason}")
 
 
-def test_axe_finds_nothing_in_a_page_on_a_phone_or_a_wide_screen_in_either_theme(
-    site: Path, browser: Browser
-) -> None:
+def test_axe_finds_nothing_in_a_page_on_a_phone_or_a_wide_screen_in_either_theme(site: Path, browser: Browser) -> None:
     axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text()
     found = {}
     for page in _PAGES:
@@ -63,9 +61,7 @@ def _found(browser: Browser, site: Path, query: str) -> list[str]:
     """The pages that a search finds, the best one first, as paths without `.html`."""
     browser.open(f"{(site / 'search.html').as_uri()}?q={query}")
     wait_until(lambda: browser.run("document.querySelectorAll('#search-results li a').length > 0"))
-    links = browser.run(
-        "[...document.querySelectorAll('#search-results li a')].map((link) => link.href)"
-    )
+    links = browser.run("[...document.querySelectorAll('#search-results li a')].map((link) => link.href)")
     return [link.removeprefix(f"{site.as_uri()}/").partition(".html")[0] for link in links]
 
 
@@ -80,18 +76,14 @@ def _found(browser: Browser, site: Path, query: str) -> list[str]:
         ("session_ttl", "reference/settings"),
     ],
 )
-def test_a_search_from_disk_finds_the_right_page_first(
-    site: Path, browser: Browser, query: str, page: str
-) -> None:
+def test_a_search_from_disk_finds_the_right_page_first(site: Path, browser: Browser, query: str, page: str) -> None:
     found = _found(browser, site, query)
 
     assert found[0] == page
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_in_the_frame_of_the_front_page_is_cut_off_or_scrolls(
-    site: Path, browser: Browser, width: int
-) -> None:
+def test_nothing_in_the_frame_of_the_front_page_is_cut_off_or_scrolls(site: Path, browser: Browser, width: int) -> None:
     browser.show_as(width=width, height=900, motion="reduce")
     browser.open((site / "index.html").as_uri())
     browser.run("document.querySelector('iframe').loading = 'eager'")
@@ -152,9 +144,7 @@ def test_the_site_and_the_explorer_have_the_same_typefaces(site: Path, browser: 
     assert browser.run(script) == on_the_site
 
 
-def test_the_explorer_in_a_page_uses_the_mode_that_the_reader_chose(
-    site: Path, browser: Browser
-) -> None:
+def test_the_explorer_in_a_page_uses_the_mode_that_the_reader_chose(site: Path, browser: Browser) -> None:
     browser.show_as(width=1280, theme="light")
     browser.open((site / "index.html").as_uri())
     wait_until(lambda: _has_frame(browser))
