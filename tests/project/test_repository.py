@@ -48,8 +48,10 @@ def test_the_address_of_the_repository_is_in_one_place_and_where_a_host_reads_it
     asked = ["git", "grep", "-lF", "--untracked", REPOSITORY]
     named = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
 
-    # The badge in the README shows the result of a workflow, so it needs the whole address.
-    assert sorted(named) == ["CITATION.cff", "README.md", f"{PACKAGE}/__init__.py"]
+    # The badge in the README shows the result of a workflow, so it needs the whole address. So does
+    # the command that clones the repository, with which a reader begins.
+    pages = ["docs/index.md", "docs/start/install.md", "docs/start/quickstart.md"]
+    assert sorted(named) == ["CITATION.cff", "README.md", *pages, f"{PACKAGE}/__init__.py"]
 
 
 def test_no_pin_names_a_registry() -> None:

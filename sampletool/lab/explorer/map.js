@@ -74,7 +74,7 @@ class MapDrawing {
   /** Draw everything behind a node. Return the height of the node. */
   drawBranch(node, path) {
     const x = MAP_MARGIN + path.length * this.sizes.column;
-    const y = isEnd(node) ? this.drawEnd(node, path, x) : this.drawChoices(node, path, x);
+    const y = node.isEnd ? this.drawEnd(node, path, x) : this.drawChoices(node, path, x);
     if (path.length === this.path.length && this.isOnPath(path)) this.here = { x, y };
     return y;
   }
@@ -85,7 +85,7 @@ class MapDrawing {
     this.nextRow += 1;
     const known = this.knownBranches.has(path.join(" ")) ? "known" : "";
     this.edges.append(make("path", { class: `edge ${known}`, d: `M${x} ${y}h${column * 0.75}` }));
-    const order = { path, schedule: path.join(" "), reason: node[2] };
+    const order = { path, schedule: path.join(" "), reason: node.reason };
     const scale = Math.min(1, row / 15);
     const transform = `translate(${x + column * 0.75} ${y}) scale(${scale})`;
     this.dots.append(make("g", { transform }, this.endMark(order)));
@@ -94,7 +94,7 @@ class MapDrawing {
 
   /** Draw the next tokens of a node, and what is behind them. Return the height of the node. */
   drawChoices(node, path, x) {
-    const tokens = Object.keys(node[1]);
+    const tokens = Object.keys(node.nextByToken);
     const heights = tokens.map((token) => {
       const next = this.variant.nextNode(node, token);
       return this.drawBranch(next, [...path, token]);
