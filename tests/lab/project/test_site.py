@@ -156,6 +156,17 @@ def test_the_explorer_in_a_page_uses_the_mode_that_the_reader_chose(site: Path, 
     wait_until(lambda: browser.run_in_frame(mode) == "light dark")
 
 
+def test_a_long_path_in_a_table_does_not_squeeze_the_sentences_beside_it(site: Path, browser: Browser) -> None:
+    browser.show_as(width=1280)
+    browser.open((site / "kit" / "architecture.html").as_uri())
+
+    # The tables of the walk have four columns. Three of them have names, the last one sentences.
+    widths = browser.run("[...document.querySelectorAll('td:nth-child(4)')].map((cell) => cell.clientWidth)")
+
+    assert len(widths) > 20
+    assert min(widths) > 250
+
+
 def test_a_race_in_a_page_is_there_to_be_played(site: Path, browser: Browser) -> None:
     browser.open((site / "lab" / "learn" / "2-half-a-file.html").as_uri())
 
