@@ -1,7 +1,9 @@
 /* The map: all orders of a variant as a tree that grows to the right, one row for each order. */
 
-const MAP_WIDTH = 290;
+const MAP_WIDTH = 320;
 const MAP_MARGIN = 12;
+const NARROWEST_COLUMN = 17;
+const WIDEST_COLUMN = 52;
 const SMALLEST_LETTER_RADIUS = 5.4;
 const LONGEST_REVEAL_MS = 1200;
 const LONGEST_DELAY_MS = 40;
@@ -13,7 +15,8 @@ function mapSizes(variant) {
   if (count <= 64) row = 15;
   if (count <= 24) row = 22;
   const depth = Math.max(...variant.orders.map((order) => order.path.length));
-  const column = Math.max(17, Math.min(52, MAP_WIDTH / (depth + 0.5)));
+  const wantedColumn = (MAP_WIDTH - 2 * MAP_MARGIN) / (depth + 1);
+  const column = Math.max(NARROWEST_COLUMN, Math.min(WIDEST_COLUMN, wantedColumn));
   return {
     row,
     column,

@@ -176,6 +176,12 @@ class Situation {
     return this.variant.nextEventOf(letter, this.node) ?? ownEvents.at(-1) ?? null;
   }
 
+  /** Return the last line of the source at which this worker was, if there is one. */
+  lastLineOf(letter) {
+    const ownEvents = this.events.filter((event) => event.worker === letter);
+    return ownEvents.findLast((event) => event.line !== undefined)?.line;
+  }
+
   wasKilled(letter) {
     const event = this.ended.get(letter);
     return event !== undefined && event.outcome === "struck" && event.step.startsWith("kill");
