@@ -94,6 +94,7 @@ def page_of_schedule(race: str, variant: str, schedule: str) -> str:
 
 
 def _name_of_strike(kind: str) -> str:
+    # A kind of strike that has no name yet gets the number of its character.
     return f".{_FILE_NAMES_OF_STRIKES.get(kind, ord(kind))}"
 
 
@@ -106,7 +107,10 @@ def _add_race(folder: Path, scenario: _Data, menu: list[dict[str, Any]]) -> None
             pages[_address(name, variant, schedule)] = path
             _write(folder / path, _schedule_page(scenario, variant, schedule, path))
     _write(folder / f"{name}.html", _race_page(scenario, pages))
-    own_menu = [{**entry, "pages": pages} if entry["name"] == name else entry for entry in menu]
+    own_menu = [dict(entry) for entry in menu]
+    for entry in own_menu:
+        if entry["name"] == name:
+            entry["pages"] = pages
     data = json.dumps(explorer_data([scenario], own_menu), separators=(",", ":"))
     _write(folder / _data_file(name), f"window.{DATA_VARIABLE} = {data};\n")
 
@@ -137,7 +141,8 @@ def _schedule_page(scenario: _Data, variant: str, schedule: str, path: str) -> s
     steps = [f"{event['worker']}: {event['step']}" for event in _events_of(data, schedule)]
     description = f"{result} The steps are {', '.join(steps)}."
     items = [f"<li>{escape(step)}</li>" for step in steps]
-    text = "\n".join([f"<h2>{escape(title)}</h2>", "<ol>", *items, "</ol>", f"<p>{escape(result)}</p>"])
+    lines = [f"<h2>{escape(title)}</h2>", "<ol>", *items, "</ol>", f"<p>{escape(result)}</p>"]
+    text = "\n".join(lines)
     start = _address(name, variant, schedule)
     return _page(path, name, title, description, text, start=start)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.site import previews
 from docs.site.previews import PICTURE, PICTURE_SIZE
 from docs.site.reference_objects import with_objects
 from docs.site.sidebar import all_pages, children, groups
@@ -104,6 +105,21 @@ def test_each_page_has_a_title_a_description_and_a_picture_for_previews(site: Pa
         assert len(description) > 20, page
         assert '<meta property="og:title" content="' in html, page
         assert (site / page).parent.joinpath(picture).is_file(), page
+
+
+def test_the_addresses_for_previews_are_complete_once_the_site_is_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(previews, "DOCUMENTATION", "https://example.org/main/")
+
+    tags = previews.preview_tags(
+        "lab/play/torn-write.html", "Torn write", "A file is half written."
+    )
+
+    picture = f"https://example.org/main/{PICTURE}"
+    assert f'<meta property="og:image" content="{picture}">' in tags
+    page = "https://example.org/main/lab/play/torn-write.html"
+    assert f'<meta property="og:url" content="{page}">' in tags
 
 
 def test_the_picture_for_previews_has_the_size_that_the_pages_name(site: Path) -> None:

@@ -1,6 +1,8 @@
 // Additions to the theme: names for screen readers, access by keyboard, copy buttons, and frames.
 
 const FRAME_BORDERS = 2;
+const LONG_NAME_CHARACTERS = 15;
+const BREAKS = /(?<=\/)|(?<=\.)(?!\w{1,5}$)|(?<=[A-Za-z0-9]_)(?=[A-Za-z0-9])/;
 
 const setAttributes = (selector, attributes) => {
   for (const element of document.querySelectorAll(selector)) {
@@ -38,6 +40,19 @@ const addCopyButton = (block) => {
   block.append(button);
 };
 
+// Let a long path or name in a table break after "/", "." and "_", but not before the end of a file
+// name, such as "py". Otherwise, it would squeeze the sentences in the next column.
+const letLongNamesBreak = () => {
+  for (const word of document.querySelectorAll("table.docutils td .pre")) {
+    const parts = word.textContent.split(BREAKS);
+    if (word.textContent.length >= LONG_NAME_CHARACTERS && parts.length > 1) {
+      const nodes = parts.flatMap((part) => [part, document.createElement("wbr")]);
+      word.classList.add("breakable");
+      word.replaceChildren(...nodes.slice(0, -1));
+    }
+  }
+};
+
 // Make a frame with the explorer as high as the page inside it, so that nothing has to scroll there.
 // Answer with the mode that the reader has chosen for the site.
 const adaptFrame = (event) => {
@@ -62,6 +77,7 @@ addEventListener("message", adaptFrame);
 addEventListener("DOMContentLoaded", () => {
   // The theme writes the chosen mode into this attribute.
   new MutationObserver(sendThemeToAll).observe(document.body, { attributeFilter: ["data-theme"] });
+  letLongNamesBreak();
   setAttributes(".caption[role=heading]", { "aria-level": "2" });
   setAttributes("aside.sidebar-drawer", { "aria-label": "All pages" });
   setAttributes("aside.toc-drawer", { "aria-label": "On this page" });

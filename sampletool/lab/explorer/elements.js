@@ -49,17 +49,32 @@ function button(label, key, onClick, attributes = {}) {
   );
 }
 
-/** Return the nodes of a line of Python in colors. */
-function highlighted(line) {
-  const nodes = [];
+/** Return the nodes of each line of Python in colors. A string may continue on the next lines. */
+function highlightLines(lines) {
+  const nodesByLine = [[]];
+  for (const { kind, text } of splitPython(lines.join("\n"))) {
+    text.split("\n").forEach((part, index) => {
+      if (index > 0) nodesByLine.push([]);
+      const nodes = nodesByLine.at(-1);
+      // The page indents the lines by their style.
+      const shown = nodes.length ? part : part.trimStart();
+      if (shown) nodes.push(kind ? make("span", { class: kind }, shown) : shown);
+    });
+  }
+  return nodesByLine;
+}
+
+/** Return the parts of a Python program: comments, strings, keywords, and the text between them. */
+function splitPython(program) {
+  const parts = [];
   let end = 0;
-  for (const match of line.matchAll(PYTHON_TOKENS)) {
+  for (const match of program.matchAll(PYTHON_TOKENS)) {
     const [kind] = Object.entries(match.groups).find(([, text]) => text !== undefined);
-    nodes.push(line.slice(end, match.index), make("span", { class: kind }, match[0]));
+    parts.push({ kind: null, text: program.slice(end, match.index) }, { kind, text: match[0] });
     end = match.index + match[0].length;
   }
-  nodes.push(line.slice(end));
-  return nodes;
+  parts.push({ kind: null, text: program.slice(end) });
+  return parts;
 }
 
 /** Return the parts of a mark: a diamond with a cross if the run broke, or a circle with a tick. */

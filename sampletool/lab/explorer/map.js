@@ -1,7 +1,9 @@
 /* The map: all orders of a variant as a tree that grows to the right, one row for each order. */
 
-const MAP_WIDTH = 290;
+const MAP_WIDTH = 320;
 const MAP_MARGIN = 12;
+const NARROWEST_COLUMN = 17;
+const WIDEST_COLUMN = 52;
 const SMALLEST_LETTER_RADIUS = 5.4;
 const LONGEST_REVEAL_MS = 1200;
 const LONGEST_DELAY_MS = 40;
@@ -13,7 +15,8 @@ function mapSizes(variant) {
   if (count <= 64) row = 15;
   if (count <= 24) row = 22;
   const depth = Math.max(...variant.orders.map((order) => order.path.length));
-  const column = Math.max(17, Math.min(52, MAP_WIDTH / (depth + 0.5)));
+  const wantedColumn = (MAP_WIDTH - 2 * MAP_MARGIN) / (depth + 1);
+  const column = Math.max(NARROWEST_COLUMN, Math.min(WIDEST_COLUMN, wantedColumn));
   return {
     row,
     column,
@@ -74,7 +77,7 @@ class MapDrawing {
   /** Draw everything behind a node. Return the height of the node. */
   drawBranch(node, path) {
     const x = MAP_MARGIN + path.length * this.sizes.column;
-    const y = isEnd(node) ? this.drawEnd(node, path, x) : this.drawChoices(node, path, x);
+    const y = node.isEnd ? this.drawEnd(node, path, x) : this.drawChoices(node, path, x);
     if (path.length === this.path.length && this.isOnPath(path)) this.here = { x, y };
     return y;
   }
@@ -85,7 +88,7 @@ class MapDrawing {
     this.nextRow += 1;
     const known = this.knownBranches.has(path.join(" ")) ? "known" : "";
     this.edges.append(make("path", { class: `edge ${known}`, d: `M${x} ${y}h${column * 0.75}` }));
-    const order = { path, schedule: path.join(" "), reason: node[2] };
+    const order = { path, schedule: path.join(" "), reason: node.reason };
     const scale = Math.min(1, row / 15);
     const transform = `translate(${x + column * 0.75} ${y}) scale(${scale})`;
     this.dots.append(make("g", { transform }, this.endMark(order)));
@@ -94,7 +97,7 @@ class MapDrawing {
 
   /** Draw the next tokens of a node, and what is behind them. Return the height of the node. */
   drawChoices(node, path, x) {
-    const tokens = Object.keys(node[1]);
+    const tokens = Object.keys(node.nextByToken);
     const heights = tokens.map((token) => {
       const next = this.variant.nextNode(node, token);
       return this.drawBranch(next, [...path, token]);

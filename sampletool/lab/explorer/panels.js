@@ -3,20 +3,18 @@
  * shows what changes with each step. Both take what they show from `view`, see explorer.js.
  */
 
+const MAX_NEAR_LINES = 6;
+
 // What stays as long as the variant does
 
 function buildPanels() {
   const { race, variant } = view;
-  document.title = `${race.title} · ${DATA.program} lab`;
+  // A page with one race has a title of its own.
+  if (DATA.scenarios.length > 1) document.title = `${race.title} · ${DATA.program} lab`;
   byId("race").value = race.name;
   buildStory(race);
   buildVariants(race, variant);
-  const { letters } = variant;
-  const file = make("p", { class: "file" }, `Source: ${variant.data.file}. `);
-  if (variant.isFix) file.append(...withCode(race.no_verb));
-  byId("stage").style.setProperty("--workers", letters.length);
-  const workers = letters.map((letter) => workerCard(letter, variant));
-  byId("stage").replaceChildren(sharedCard(race), ...workers, file);
+  buildStage(race, variant);
   buildControls(variant);
   buildLegend(variant);
   byId("list").open = false;
@@ -59,6 +57,15 @@ function buildVariants(race, chosen) {
   if (hadFocus) byId("variants").querySelector(":checked").focus();
 }
 
+function buildStage(race, variant) {
+  const workers = variant.letters.map((letter) => workerCard(letter, variant));
+  const file = make("p", { class: "file" }, `Source: ${variant.data.file}. `);
+  // If no command of the tool does this, say so below the fix.
+  if (variant.isFix) file.append(...withCode(race.no_verb));
+  byId("stage").style.setProperty("--workers", workers.length);
+  byId("stage").replaceChildren(sharedCard(race), ...workers, file);
+}
+
 function sharedCard(race) {
   return make(
     "article",
@@ -70,7 +77,7 @@ function sharedCard(race) {
 }
 
 function workerCard(letter, variant) {
-  const code = make("code", {}, ...variant.data.source.map(sourceLine));
+  const code = make("code", {}, ...sourceLines(variant.data.source));
   const heading = make(
     "h3",
     {},
@@ -89,11 +96,14 @@ function workerCard(letter, variant) {
   );
 }
 
-function sourceLine(line) {
-  const indent = line.length - line.trimStart().length;
-  const element = make("span", { class: "line" }, ...highlighted(line.trim()), "\n");
-  element.style.setProperty("--indent", `${indent}ch`);
-  return element;
+function sourceLines(lines) {
+  const nodesByLine = highlightLines(lines);
+  return lines.map((line, number) => {
+    const indent = line.length - line.trimStart().length;
+    const element = make("span", { class: "line" }, ...nodesByLine[number], "\n");
+    element.style.setProperty("--indent", `${indent}ch`);
+    return element;
+  });
 }
 
 function buildControls(variant) {
@@ -169,7 +179,9 @@ function renderWorker(letter, situation) {
   card.classList.toggle("holds", situation.lockHolders.includes(letter));
   card.querySelector(".status").textContent = statusOf(letter, situation);
   const position = situation.positionOf(letter);
-  markCurrentLine(card.querySelector(".source"), position?.line);
+  const source = card.querySelector(".source");
+  markCurrentLine(source, position?.line);
+  markNearLines(source, position?.line ?? situation.lastLineOf(letter) ?? 0);
   const copies = Object.entries(position?.private ?? {});
   const entries = copies.map(([name, value]) => ownCopy(name, value));
   card.querySelector(".own").replaceChildren(...entries);
@@ -184,6 +196,15 @@ function markCurrentLine(source, currentLine) {
   });
   const current = source.querySelector(".current");
   if (current) source.scrollTop = current.offsetTop - source.clientHeight / 2;
+}
+
+/** Mark the lines that a frame hides of a long source, and those that it shows as dots. */
+function markNearLines(source, centerLine) {
+  source.querySelectorAll(".line").forEach((line, number) => {
+    const distance = Math.abs(number - centerLine);
+    line.classList.toggle("dots", distance === MAX_NEAR_LINES + 1);
+    line.classList.toggle("far", distance > MAX_NEAR_LINES + 1);
+  });
 }
 
 function ownCopy(name, value) {

@@ -4,9 +4,9 @@
  * The recorded runs. The explorer walks them and does not simulate anything: which steps are
  * possible, what they did and how a run ended was recorded from real processes.
  *
- * The recordings of a variant are a tree. A node is a list: the events of the token that leads to
- * it, the next nodes by their tokens, and only at an end the reason why the run is broken, or null.
- * A path is a list of tokens. See run_tree.py.
+ * The recordings of a variant are a tree, see run_tree.py. A node has the events of the token that
+ * leads to it, the next nodes by their tokens, and at an end the reason why the run is broken, or
+ * null. A path is a list of tokens.
  */
 
 const MAX_ANSWERS = 4;
@@ -15,8 +15,9 @@ function isStep(token) {
   return /^[A-Z]\d+$/.test(token);
 }
 
-function isEnd(node) {
-  return node.length === 3;
+/** Give the fields of a recorded node their names. */
+function parseNode([eventIndexes, nextByToken, ...end]) {
+  return { eventIndexes, nextByToken, isEnd: end.length === 1, reason: end[0] ?? null };
 }
 
 /**
@@ -31,7 +32,7 @@ function parseStrike(token) {
 }
 
 function strikesAt(node) {
-  return Object.keys(node[1]).map(parseStrike).filter((strike) => strike !== null);
+  return Object.keys(node.nextByToken).map(parseStrike).filter((strike) => strike !== null);
 }
 
 function strikeKinds(path) {
@@ -47,7 +48,8 @@ class Variant {
   constructor(name, data) {
     this.name = name;
     this.data = data;
-    this.root = data.nodes[data.root];
+    this.nodes = data.nodes.map(parseNode);
+    this.root = this.nodes[data.root];
     /** Each order: its path, the same as text, and the reason why it is broken, or null. */
     this.orders = this.listOrders(this.root, []);
     const tokens = unique(this.orders.flatMap((order) => order.path));
@@ -64,8 +66,8 @@ class Variant {
   }
 
   listOrders(node, path) {
-    if (isEnd(node)) return [{ path, schedule: path.join(" "), reason: node[2] }];
-    return Object.keys(node[1]).flatMap((token) => {
+    if (node.isEnd) return [{ path, schedule: path.join(" "), reason: node.reason }];
+    return Object.keys(node.nextByToken).flatMap((token) => {
       return this.listOrders(this.nextNode(node, token), [...path, token]);
     });
   }
@@ -83,11 +85,11 @@ class Variant {
   }
 
   nextNode(node, token) {
-    return this.data.nodes[node[1][token]];
+    return this.nodes[node.nextByToken[token]];
   }
 
   eventsOf(node) {
-    return node[0].map((index) => this.data.events[index]);
+    return node.eventIndexes.map((index) => this.data.events[index]);
   }
 
   /** Return the part of a path that was recorded. */
@@ -95,7 +97,7 @@ class Variant {
     const recorded = [];
     let node = this.root;
     for (const token of path) {
-      if (!(token in node[1])) break;
+      if (!(token in node.nextByToken)) break;
       node = this.nextNode(node, token);
       recorded.push(token);
     }
@@ -108,7 +110,7 @@ class Variant {
    * Who goes before does not matter: it is taken from the first recording in which the worker acts.
    */
   nextEventOf(letter, node) {
-    for (const token of Object.keys(node[1])) {
+    for (const token of Object.keys(node.nextByToken)) {
       const next = this.nextNode(node, token);
       const ownEvent = this.eventsOf(next).find((event) => event.worker === letter);
       const found = ownEvent ?? this.nextEventOf(letter, next);
@@ -118,7 +120,7 @@ class Variant {
   }
 
   stepTokenOf(letter, node) {
-    return Object.keys(node[1]).find((token) => token[0] === letter && isStep(token));
+    return Object.keys(node.nextByToken).find((token) => token[0] === letter && isStep(token));
   }
 }
 
@@ -148,11 +150,11 @@ class Situation {
   }
 
   get isAtEnd() {
-    return isEnd(this.node);
+    return this.node.isEnd;
   }
 
   get reason() {
-    return this.node[2];
+    return this.node.reason;
   }
 
   get schedule() {
@@ -172,6 +174,12 @@ class Situation {
     if (this.ended.has(letter)) return null;
     const ownEvents = this.events.filter((event) => event.worker === letter);
     return this.variant.nextEventOf(letter, this.node) ?? ownEvents.at(-1) ?? null;
+  }
+
+  /** Return the last line of the source at which this worker was, if there is one. */
+  lastLineOf(letter) {
+    const ownEvents = this.events.filter((event) => event.worker === letter);
+    return ownEvents.findLast((event) => event.line !== undefined)?.line;
   }
 
   wasKilled(letter) {

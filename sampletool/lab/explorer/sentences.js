@@ -17,7 +17,7 @@ function capitalized(text) {
 /** Return what a worker is doing, in a few words. */
 function statusOf(letter, situation) {
   if (situation.wasKilled(letter)) return "was killed";
-  if (situation.ended.has(letter)) return "has ended";
+  if (situation.ended.has(letter)) return "has finished";
   if (situation.waiting.includes(letter)) {
     const holders = situation.holdersFor(letter);
     return holders.length ? `waits for ${joinWords(holders, "and")}` : "waits";
@@ -55,7 +55,7 @@ function describeLastToken(situation) {
 
 function describeEvent(event, situation) {
   const sentences = [`${event.worker}: ${describeStep(event, situation)}.`];
-  if (event.over && event.outcome !== "struck") sentences.push(`${event.worker} has ended.`);
+  if (event.over && event.outcome !== "struck") sentences.push(`${event.worker} has finished.`);
   return sentences;
 }
 

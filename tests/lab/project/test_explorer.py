@@ -220,6 +220,20 @@ def test_a_waiting_worker_names_the_holder_and_a_step_can_be_undone(explorer: Ex
     explorer.browser.wait_for(_ADDRESS, f"#{_FIRST_RACE}/fixed")
 
 
+def test_the_source_is_shown_line_by_line_and_a_docstring_is_one_string(explorer: Explorer) -> None:
+    source = _SCENARIOS[0]["ways"]["fixed"]["source"]
+
+    explorer.open(_FIRST_RACE, f"{_FIRST_RACE}/fixed")
+
+    lines = "[...document.querySelector('.source').querySelectorAll('.line')]"
+    shown = explorer.browser.run(f"{lines}.map((line) => line.textContent.trimEnd())")
+    assert shown == [line.strip() for line in source]
+    first_line = next(number for number, line in enumerate(source) if line.count('"""') == 1)
+    docstring_line = next(number for number in range(first_line + 1, len(source)) if source[number].strip())
+    kinds = explorer.browser.run(f"[...{lines}[{docstring_line}].children].map((part) => part.className)")
+    assert kinds == ["string"]
+
+
 def test_tab_reaches_the_buttons_and_an_outdated_copy_is_shown(explorer: Explorer) -> None:
     explorer.open(_FIRST_RACE, f"{_FIRST_RACE}/naive")
     for _ in range(20):

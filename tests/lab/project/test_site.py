@@ -87,17 +87,21 @@ def test_nothing_in_the_frame_of_the_front_page_is_cut_off_or_scrolls(site: Path
     longest = "[...view.variant.orders].sort((a, b) => b.path.length - a.path.length)[0].path"
 
     too_small = {}
+    heights = []
     for variant in variants:
         browser.run_in_frame(f"openVariant(view.race.name, {variant!r})")
         for step in ("", f"openPath({longest})", "answer(null)"):
             browser.run_in_frame(step)
             wait_until(lambda: _is_frame_fitting(browser))
+            heights.append(browser.run(_FRAME_HEIGHT))
             found = browser.run_in_frame(_TOO_SMALL)
             if found:
                 too_small[variant, step] = found
 
     assert len(variants) == 6
     assert too_small == {}
+    # A long source is cut to the lines around the current one, so the buttons stay near.
+    assert max(heights) < 3000
 
 
 def _has_frame(browser: Browser) -> bool:
@@ -149,6 +153,17 @@ def test_the_explorer_in_a_page_uses_the_mode_that_the_reader_chose(site: Path, 
     wait_until(lambda: browser.run_in_frame(mode) == "dark")
     browser.run("document.body.dataset.theme = 'auto'")
     wait_until(lambda: browser.run_in_frame(mode) == "light dark")
+
+
+def test_a_long_path_in_a_table_does_not_squeeze_the_sentences_beside_it(site: Path, browser: Browser) -> None:
+    browser.show_as(width=1280)
+    browser.open((site / "kit" / "architecture.html").as_uri())
+
+    # The tables of the walk have four columns. Three of them have names, the last one sentences.
+    widths = browser.run("[...document.querySelectorAll('td:nth-child(4)')].map((cell) => cell.clientWidth)")
+
+    assert len(widths) > 20
+    assert min(widths) > 250
 
 
 def test_a_race_in_a_page_is_there_to_be_played(site: Path, browser: Browser) -> None:
