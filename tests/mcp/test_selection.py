@@ -9,6 +9,7 @@ from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import find_commands
 from sampletool.mcp.selection import (
     OFFERED_BY_DEFAULT,
+    _parts_with_commands,
     parse_parts,
     part_of,
     select_commands,
@@ -59,9 +60,13 @@ def test_every_selects_all_commands() -> None:
     assert select_commands(commands, offer_all=True) == commands
 
 
-def test_a_part_without_commands_is_refused_with_the_name_that_was_meant() -> None:
+def test_the_names_of_parts_are_separated_by_commas() -> None:
+    for name in ("kit", "mcp"):
+        assert name in _parts_with_commands()
     assert parse_parts("kit, mcp") == ["kit", "mcp"]
 
+
+def test_a_part_without_commands_is_refused_with_the_name_that_was_meant() -> None:
     with pytest.raises(ValueError, match=r"there is no part 'kti'\. Did you mean 'kit'"):
         parse_parts("mcp,kti")
     with pytest.raises(ValueError, match=r"The parts are .*kit"):

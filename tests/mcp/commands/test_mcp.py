@@ -32,6 +32,20 @@ def test_settings_can_be_had_as_an_answer_too(tool: Tool) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "options", [["--only", "state,sample"], ["--all"], ["--only", "kit", "--all"]]
+)
+def test_the_settings_of_a_client_have_the_same_selection(
+    tool: Tool,
+    workspace: Path,
+    options: list[str],
+) -> None:
+    config = tool("mcp", *options, "--print-config", "--json").data["value"]
+
+    arguments = config["mcpServers"][PROGRAM]["args"]
+    assert arguments[-len(options) - 3 :] == ["--cwd", str(workspace), "mcp", *options]
+
+
 @pytest.mark.parametrize("options", [(), ("--http", "127.0.0.1:0")], ids=["stdio", "http"])
 def test_without_the_extra_it_says_how_to_install_it(
     tool: Tool,
