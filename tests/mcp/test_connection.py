@@ -221,6 +221,8 @@ def test_the_end_of_stdin_or_a_signal_ends_it_and_all_its_calls(
     assert {each.get("error", {}).get("code") for each in responses} == {None, -32700}
     assert ran.status == exit_code
     assert (b'"INTERRUPTED"' in ran.stderr) is (how == "SIGTERM")
+    # Python warns about coroutines that nothing has awaited.
+    assert b"Warning" not in ran.stderr
     for line in ran.text.splitlines():
         assert json.loads(line)["jsonrpc"] == "2.0"
     assert "a" not in tomllib.loads((workspace / "tool.toml").read_text())["settings"]

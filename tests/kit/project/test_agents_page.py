@@ -38,8 +38,10 @@ def test_each_test_that_the_table_names_exists(rows: list[tuple[str, str, str, s
     assert missing == []
 
 
-def test_the_instructions_name_the_version_that_they_belong_to() -> None:
+def test_the_instructions_say_how_to_install_the_version_that_they_belong_to() -> None:
     """An agent may have an old copy. If this fails, put the new version into AGENTS.md."""
     released_version = __version__.partition(".dev")[0]
 
-    assert f"version {released_version}." in (ROOT / "AGENTS.md").read_text()
+    instructions = (ROOT / "AGENTS.md").read_text()
+    assert f"version {released_version}." in instructions
+    assert "uv tool install" in instructions

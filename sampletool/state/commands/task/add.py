@@ -62,11 +62,13 @@ def read_tasks(
     ids: list[str],
     file: str | None,
     context: Context,
+    *,
+    allow_empty: bool = False,
 ) -> list[NewTask]:
     """Return the tasks of the command line, and then those of the file.
 
     Each body on the command line has an id, if there are any. Raise InvalidValues with all
-    mistakes.
+    mistakes. Raise it also if stdin contains no tasks, unless `allow_empty` is true.
     """
     if ids and len(ids) != len(bodies):
         problem = f"{len(ids)} ids for {len(bodies)} bodies: pass --id for each body, or not at all"
@@ -87,9 +89,22 @@ def read_tasks(
         tasks_of_file, mistakes_of_file = _parse_lines(content, file)
         tasks += tasks_of_file
         mistakes += mistakes_of_file
+        if file == "-" and not tasks_of_file and not mistakes_of_file and not allow_empty:
+            mistakes.append(_no_tasks_on_stdin())
     if mistakes:
         raise InvalidValues(*mistakes[:_MAX_MISTAKES])
     return tasks
+
+
+def _no_tasks_on_stdin() -> Mistake:
+    """Return the mistake about a stdin without tasks: the program before it has probably failed."""
+    return Mistake(
+        param="--from-file",
+        code="INVALID_VALUE",
+        message="stdin contains no tasks",
+        value="-",
+        suggestion="If there may be none, pass --allow-empty.",
+    )
 
 
 def _parse_lines(content: str, file: str) -> tuple[list[NewTask], list[Mistake]]:
@@ -170,6 +185,10 @@ def command(
             ),
         ),
     ] = None,
+    allow_empty: Annotated[
+        bool,
+        typer.Option("--allow-empty", help="Accept that stdin contains no tasks."),
+    ] = False,
     delay: _store.DelayOption = "0",  # type: ignore[assignment]
     max_attempts: _store.NewMaxAttemptsOption = None,
     idempotency_key: _store.KeyOption = None,
@@ -182,7 +201,7 @@ def command(
     If you add several tasks, either all of them are added or none are. A task that already exists
     with the same ID, queue and body is left as it is.
     """
-    tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj)
+    tasks = read_tasks(bodies or [], ids or [], from_file, ctx.obj, allow_empty=allow_empty)
     once = Once(idempotency_key, fence)
     added = _store.connect(ctx, store).task_add(
         queue,

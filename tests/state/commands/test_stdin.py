@@ -1,4 +1,4 @@
-"""A claim from `task claim --raw` to `task finish -`, as a script passes it on."""
+"""Tasks and claims on stdin, as a script passes them on."""
 
 import pytest
 
@@ -66,3 +66,14 @@ def test_the_result_is_stored_also_if_the_claim_comes_from_stdin(tool: Tool) -> 
     tool("task", "finish", "-", "--result", '{"sent": 3}', stdin=claim)
 
     assert tool("task", "show", "ann").data["result"] == {"sent": 3}
+
+
+@pytest.mark.parametrize("stdin", [b"", b"\n\n"])
+def test_a_stdin_without_tasks_is_refused_unless_it_is_allowed(tool: Tool, stdin: bytes) -> None:
+    """Usually, the program that should have written the tasks has failed."""
+    refused = tool("task", "add", "mail", "--from-file", "-", stdin=stdin)
+    allowed = tool("task", "add", "mail", "--from-file", "-", "--allow-empty", stdin=stdin)
+
+    assert (refused.status, refused.code) == (2, "VALIDATION_ERROR")
+    assert refused.error["message"] == "stdin contains no tasks."
+    assert allowed.data == {"queue": "mail", "tasks": [], "effect": "unchanged"}
