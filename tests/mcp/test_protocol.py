@@ -195,3 +195,21 @@ def test_a_prompt_has_a_description_and_the_task_in_its_text(tools: dict[str, To
         params = SimpleNamespace(name=name, arguments=arguments)
         with pytest.raises(MCPError, match="argument task"):
             request(tools, FakeRunner(), FakeSession(), "get_prompt", params)
+
+
+def test_a_client_learns_that_there_are_tools_resources_and_prompts() -> None:
+    from sampletool.kit.program import __version__
+    from sampletool.mcp.protocol import create_protocol
+
+    async def introduce() -> Any:
+        loading: asyncio.Future[dict[str, Tool]] = asyncio.get_running_loop().create_future()
+        protocol = create_protocol(FakeRunner(), loading)  # type: ignore[arg-type]
+        return protocol.create_initialization_options()
+
+    options = asyncio.run(introduce())
+
+    assert (options.server_name, options.server_version) == ("tool", __version__)
+    assert "tool" in options.instructions
+    assert options.capabilities.tools is not None
+    assert options.capabilities.resources is not None
+    assert options.capabilities.prompts is not None
