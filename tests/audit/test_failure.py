@@ -70,6 +70,14 @@ def test_prose_names_a_holder_only_by_the_pid_of_a_run_that_it_met() -> None:
     assert not _failure(stderr="[Errno 4242] File exists").names_holder
 
 
+@pytest.mark.parametrize("value", [None, False, True, 0, 1, "", [], {}])
+def test_a_value_that_names_nothing_is_no_code_and_no_holder(value: object) -> None:
+    failure = _failure(stdout=json.dumps({"code": value, "locked_by": value}))
+
+    assert failure.code is None
+    assert not failure.names_holder
+
+
 def test_failures_of_one_kind_are_counted_and_the_first_one_is_shown() -> None:
     first, second = (
         parse_failure(1, "", "", shown_output="one", other_pids=()),

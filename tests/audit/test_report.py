@@ -9,7 +9,7 @@ from sampletool.audit.failure import Failure
 from sampletool.audit.probes import Burst, Kill, Stall
 from sampletool.audit.report import Findings, Report, forecast
 from sampletool.audit.trial import Candidate, Tally
-from sampletool.audit.verdict import judge
+from sampletool.audit.verdict import MEANINGS, judge
 
 _FAILURE = Failure(
     1, code=None, retry_after_seconds=None, names_holder=False, output="locked\nby `x`"
@@ -43,7 +43,9 @@ def test_the_text_says_the_score_first_then_why_then_what_was_seen(report: Repor
     lines = report.lines()
 
     assert lines[0] == "## `` 'my`tool' {key} {value} ``: 1 of 3"
+    assert lines[1:3] == ["", f"In short: {MEANINGS[1]}."]
     assert "* 1 of 1 failures are not JSON with a code" in lines
+    assert "| probe | claimed | survived | lost | failed | hung | seen |" in lines
     counts = "| burst |       3 |        3 |    0 |      1 |    0 |"
     assert f"{counts} up to 4 at once, in burst 1 of 4 runs |" in lines
     assert "### Not tested" in lines

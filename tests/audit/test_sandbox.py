@@ -1,5 +1,6 @@
 """sampletool/audit/sandbox.py"""
 
+import errno
 import os
 import shlex
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.audit.errors import FailsAlone
+from sampletool.audit.sandbox import Sandbox
 from sampletool.audit.trial import open_trial
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
@@ -91,3 +93,61 @@ def test_a_program_that_cannot_be_loaded_cannot_be_audited(
         open_trial(candidate_of(str(program), "true"), signals) as trial,
     ):
         trial.prepare()
+
+
+def test_what_was_created_is_removed_if_the_rest_cannot_be_created(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(path: Path, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+
+    monkeypatch.setattr(Path, "mkdir", fail)
+
+    with pytest.raises(OSError, match="No space left"), Sandbox(signals):
+        pass
+    assert _scratch() == []
+
+
+def test_a_change_of_a_file_is_seen_by_its_size_alone(signals: Signals) -> None:
+    """Some file systems have times that are too coarse, and some programs set them."""
+    with Sandbox(signals) as sandbox:
+        file = sandbox.directory / "work" / "file"
+        file.write_text("")
+        status = file.stat()
+        before = sandbox.file_states()
+
+        file.write_text("x")
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+        assert sandbox.file_states() != before
+
+
+def test_the_output_of_a_run_is_not_a_change_of_a_file(signals: Signals) -> None:
+    with Sandbox(signals) as sandbox:
+        before = sandbox.file_states()
+
+        run = sandbox.launch(["echo", "text"])
+        sandbox.wait_for([run], 60)
+
+        assert sandbox.file_states() == before
+
+
+@pytest.mark.parametrize(
+    ("script", "output"),
+    [
+        ("echo out; echo error >&2", "error"),
+        ("echo out; echo >&2", "out"),
+        ("echo $HOME", "SCRATCH/home"),
+    ],
+)
+def test_stderr_is_shown_if_there_is_any_and_our_paths_never(
+    signals: Signals,
+    script: str,
+    output: str,
+) -> None:
+    with Sandbox(signals) as sandbox:
+        run = sandbox.launch(["sh", "-c", script])
+        sandbox.wait_for([run], 60)
+
+        assert sandbox.output_of(run) == output

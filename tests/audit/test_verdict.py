@@ -6,7 +6,7 @@ from sampletool.audit.failure import Failure
 from sampletool.audit.probes import Burst, Kill, Stall
 from sampletool.audit.report import Findings, Report
 from sampletool.audit.trial import Tally
-from sampletool.audit.verdict import judge
+from sampletool.audit.verdict import MEANINGS, judge
 from tests.audit.support import candidate
 
 _GOOD = Tally(
@@ -48,6 +48,7 @@ def test_everybody_served_is_the_best_score_and_what_no_failure_showed_is_said()
     verdict = _judge()
 
     assert verdict.score == 3
+    assert verdict.meaning == MEANINGS[3]
     assert verdict.because == []
     assert any("how a conflict is reported" in item for item in verdict.not_tested or ())
 

@@ -5,14 +5,17 @@ import shlex
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sampletool.audit.commands import audit as module
 from sampletool.kit.program import PACKAGE
+from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.tool import Process, Ran, Tool, describe_option
-from tests.audit.support import eventually, is_gone, processes_of, script
+from tests.audit.support import candidate, eventually, is_gone, processes_of, script
 
 _OURS = f"{shlex.quote(sys.executable)} -m sampletool"
 _ENDLESS = (
@@ -230,3 +233,30 @@ def test_the_audited_command_is_never_given_to_a_shell(tool: Tool, tmp_path: Pat
 
     assert ran.code == "FAILS_ALONE"
     assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize(("runs", "moments"), [(2, 2), (11, 2), (12, 3), (32, 8)])
+def test_the_more_runs_the_more_are_stopped_and_killed(
+    monkeypatch: pytest.MonkeyPatch,
+    runs: int,
+    moments: int,
+) -> None:
+    calls: dict[str, int] = {}
+    notices: list[str] = []
+
+    def note(name: str) -> Callable[[object, object, int], str]:
+        def probe(_candidate: object, _signals: object, count: int) -> str:
+            calls[name] = count
+            return name
+
+        return probe
+
+    for name in ("probe_burst", "probe_stall", "probe_kill"):
+        monkeypatch.setattr(module, name, note(name))
+    monkeypatch.setattr(module, "judge", lambda _candidate, findings: findings)
+
+    findings: Any = module.audit(candidate("naive"), Signals(), runs, notices.append)
+
+    assert calls == {"probe_burst": runs, "probe_stall": moments, "probe_kill": moments}
+    assert (findings.burst, findings.stall, findings.kill) == tuple(calls)
+    assert [notice.split(":")[0] for notice in notices] == ["burst", "stall", "kill"]
