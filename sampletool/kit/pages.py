@@ -10,7 +10,7 @@ cursor.py defines how a cursor is written.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Generic, TypeVar
 
 import typer
@@ -86,6 +86,8 @@ class Page(Generic[Row]):
     rows: list[Row]
     next_cursor: str | None
     """The position of the last row. It is None on the last page."""
+    total: int | None = None
+    """How many rows the whole list has. It is None if they were not counted."""
 
 
 def first_page(rows: list[Row], limit: int, position_of: Callable[[Row], object]) -> Page[Row]:
@@ -112,8 +114,9 @@ def page_of(
 
     `last_position` is the value of --after.
     """
+    all_rows = sorted(rows, key=position_of, reverse=descending)
     remaining = []
-    for row in sorted(rows, key=position_of, reverse=descending):
+    for row in all_rows:
         if last_position is None:
             is_after = True
         elif descending:
@@ -122,7 +125,8 @@ def page_of(
             is_after = position_of(row) > last_position
         if is_after:
             remaining.append(row)
-    return first_page(remaining, limit, position_of)
+    page = first_page(remaining, limit, position_of)
+    return replace(page, total=len(all_rows))
 
 
 def read_number(last_position: str | None) -> int:

@@ -12,7 +12,7 @@ import pytest
 from sampletool.audit import sandbox as module
 from sampletool.audit.errors import FailsAlone
 from sampletool.audit.failure import _CODE_NAMES, _HOLDER_NAMES, parse_failure
-from sampletool.audit.sandbox import _WRONG_COMMAND, Sandbox
+from sampletool.audit.sandbox import _INHERITED_VARIABLES, _WRONG_COMMAND, Sandbox
 from sampletool.audit.serialized_run import pause_before_retry
 from sampletool.kit.safety.signals import Signals
 
@@ -35,6 +35,10 @@ def understood(**answer: Any) -> Any:
 def test_the_alternatives_are_the_ones_that_are_tested() -> None:
     assert _WRONG_COMMAND == (errno.ENOENT, errno.ENOEXEC, errno.EACCES)
     assert _CODE_NAMES == ("code", "errorcode")
+    assert set(_INHERITED_VARIABLES) == {
+        *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"),
+        *("LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME"),
+    }
     assert _HOLDER_NAMES == (
         "holder",
         "holders",

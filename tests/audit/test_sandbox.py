@@ -123,6 +123,13 @@ def test_a_change_of_a_file_is_seen_by_its_size_alone(signals: Signals) -> None:
         assert sandbox.file_states() != before
 
 
+def test_nobody_else_can_read_what_a_run_stores(signals: Signals) -> None:
+    with Sandbox(signals) as sandbox:
+        modes = {path.stat().st_mode & 0o777 for path in sandbox.directory.iterdir()}
+
+    assert modes == {0o700}
+
+
 def test_the_output_of_a_run_is_not_a_change_of_a_file(signals: Signals) -> None:
     with Sandbox(signals) as sandbox:
         before = sandbox.file_states()

@@ -47,6 +47,20 @@ def create_rows(tool: Tool) -> None:
         tool("config", "set", f"k{number}", "1")
 
 
+@pytest.mark.parametrize("command_line", ["config list", "lock list", "session list", "manifest"])
+@pytest.mark.usefixtures("workspace")
+def test_each_page_says_how_long_the_whole_list_is(tool: Tool, command_line: str) -> None:
+    """These lists are in memory anyway. To count the lines of the log, all of it would be read."""
+    create_rows(tool)
+
+    whole = tool(*command_line.split())
+    some = pages(tool, command_line.split(), 2)
+
+    (rows,) = [member for member in whole.data.values() if isinstance(member, list)]
+    assert {page.meta["total"] for page in some} == {len(rows)}
+    assert "total" not in whole.data
+
+
 @pytest.mark.parametrize("command_line", _LISTS)
 @pytest.mark.usefixtures("workspace")
 def test_pages_together_are_the_whole_list(tool: Tool, command_line: str) -> None:

@@ -115,7 +115,9 @@ def test_a_server_that_only_this_machine_can_reach_needs_no_token(
     """An empty variable counts as not set: it would be a token that anyone can guess."""
     monkeypatch.setenv("TOOL_MCP_TOKEN", "")
 
-    assert check_access(HttpAddress("127.0.0.1", 1), None).token is None
+    access = check_access(HttpAddress("127.0.0.1", 1), None)
+    assert access.token is None
+    assert access.host_names == ("127.0.0.1", "localhost", "[::1]")
     with pytest.raises(ValueError, match="is not a loopback address"):
         check_access(HttpAddress(ANY_HOST, 1), None)
 

@@ -88,6 +88,35 @@ def test_a_client_that_floods_the_server_has_to_wait(
     os.close(reader)
 
 
+def test_more_messages_than_there_is_room_for_arrive_one_after_the_other(
+    stdio: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from anyio import create_memory_object_stream
+
+    monkeypatch.setattr(stdio, "_MAX_WAITING_MESSAGES", 2)
+    reader, writer = os.pipe()
+    os.write(writer, b"".join(request(number, "ping") for number in range(6)))
+    os.close(writer)
+
+    async def forward() -> int:
+        to_server, received = create_memory_object_stream[Any](9)
+        messages = stdio._StdinMessages(reader, asyncio.get_running_loop())
+        forwarding = asyncio.create_task(messages.forward(to_server, to_server))
+        await asyncio.wait([forwarding], timeout=10)
+        count: int = received.statistics().current_buffer_used
+        # Let the thread end if it waits for room.
+        for _ in range(6):
+            messages._free_slots.release()
+        await forwarding
+        to_server.close()
+        received.close()
+        return count
+
+    assert asyncio.run(forward()) == 6
+    os.close(reader)
+
+
 def test_what_comes_in_on_a_socket_that_is_stdout_does_not_end_the_connection(
     stdio: ModuleType,
 ) -> None:

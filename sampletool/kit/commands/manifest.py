@@ -65,6 +65,7 @@ class Index:
     next: str
     """How to get more."""
     next_cursor: str | None
+    total: int | None = None
 
     def lines(self) -> list[Line]:
         """Return a table with a row for each command."""
@@ -263,6 +264,7 @@ def _index_page(known: Commands, limit: int, after: str | None) -> Index:
         commands=page.rows,
         next=f"For details, run `{PROGRAM} manifest COMMAND...`, or pass --all or --schema.",
         next_cursor=page.next_cursor,
+        total=page.total,
     )
 
 

@@ -253,6 +253,7 @@ _META_OF_SOME_COMMANDS: dict[str, Schema] = {
     "trace_id": _TEXT,
     "next_cursor": _TEXT,
     "has_more": _BOOLEAN,
+    "total": _INTEGER,
     "fields": _TEXT,
     "dry_run": _BOOLEAN,
     "replayed": _BOOLEAN,

@@ -35,7 +35,7 @@ SCHEMA_VERSION = "2.0"
 MAX_LIST_BYTES = 48 * 1024
 """The size of a list in a response, as JSON. With all other members, it fits in 64 KiB."""
 
-META_MEMBERS = ("next_cursor", "replayed")
+META_MEMBERS = ("next_cursor", "total", "replayed")
 """The members of a result that belong to `meta`. They say how the result came about."""
 
 Effect = Literal["created", "updated", "deleted", "unchanged"]
@@ -217,7 +217,7 @@ def result_data(result: Result | None) -> Any:
 
 
 def result_meta(result: Result | None) -> dict[str, Any]:
-    """Return the members of a result that belong to `meta`, if they are not empty or False.
+    """Return the members of a result that belong to `meta`, if they are not None or False.
 
     A page of a list always says whether there are more pages.
     """
@@ -227,7 +227,7 @@ def result_meta(result: Result | None) -> dict[str, Any]:
         meta["has_more"] = getattr(result, "next_cursor", None) is not None
     for name in META_MEMBERS:
         member = getattr(result, name, None)
-        if member:
+        if member is not None and member is not False:
             meta[name] = member
     return meta
 

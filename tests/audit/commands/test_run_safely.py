@@ -155,6 +155,7 @@ def test_output_that_cannot_be_passed_on_is_a_failure(tool: Tool) -> None:
 
     assert process.returncode == 1
     assert b"No space left on device" in stderr
+    assert b"echo has succeeded, but its output could not be written" in stderr
 
 
 @pytest.mark.parametrize(

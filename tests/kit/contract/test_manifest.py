@@ -147,6 +147,7 @@ def test_the_schema_of_meta_has_the_type_of_every_member() -> None:
         "trace_id": "string",
         "next_cursor": "string",
         "has_more": "boolean",
+        "total": "integer",
         "fields": "string",
         "dry_run": "boolean",
         "replayed": "boolean",

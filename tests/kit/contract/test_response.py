@@ -320,6 +320,7 @@ def test_a_dry_run_without_a_result_prints_nothing() -> None:
 class PageResult(NamedTuple):
     next_cursor: str | None = None
     replayed: bool = False
+    total: int | None = None
 
     def lines(self) -> list[str]:
         return []
@@ -332,6 +333,7 @@ def test_meta_has_the_members_of_a_result_that_are_about_the_run() -> None:
         "replayed": True,
     }
     assert result_meta(PageResult()) == {"has_more": False}
+    assert result_meta(PageResult(total=0)) == {"has_more": False, "total": 0}
     assert result_meta(Message("x")) == {}
     assert result_meta(None) == {}
 

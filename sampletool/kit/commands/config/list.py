@@ -47,6 +47,7 @@ class Listing:
     settings: list[ListedSetting]
     version: str
     next_cursor: str | None
+    total: int | None = None
 
     def lines(self) -> list[Line]:
         """Return a table. It has a column for the origins if they were requested."""
@@ -127,4 +128,5 @@ def command(
         settings=page.rows,
         version=settings.version,
         next_cursor=page.next_cursor,
+        total=page.total,
     )

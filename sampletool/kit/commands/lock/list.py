@@ -51,6 +51,7 @@ class Listing:
 
     locks: list[HeldLock]
     next_cursor: str | None
+    total: int | None = None
 
     def lines(self) -> list[Line]:
         """Return a table with a row for each holder."""
@@ -89,4 +90,4 @@ def command(ctx: typer.Context, limit: LimitOption = 100, after: AfterOption = N
     for path, owners in find_held_locks(lock_paths, context.signals.check):
         held_locks.append(_held_lock(path, owners))
     page = page_of(held_locks, limit, after, _position)
-    return Listing(locks=page.rows, next_cursor=page.next_cursor)
+    return Listing(locks=page.rows, next_cursor=page.next_cursor, total=page.total)

@@ -19,6 +19,7 @@ class Listing:
 
     sessions: list[SessionState]
     next_cursor: str | None
+    total: int | None = None
 
     def lines(self) -> list[Line]:
         """Return a table with a row for each session."""
@@ -51,4 +52,4 @@ def command(ctx: typer.Context, limit: LimitOption = 100, after: AfterOption = N
     """
     sessions = list_sessions(session_root())
     page = page_of(sessions, limit, after, _position, descending=True)
-    return Listing(sessions=page.rows, next_cursor=page.next_cursor)
+    return Listing(sessions=page.rows, next_cursor=page.next_cursor, total=page.total)
