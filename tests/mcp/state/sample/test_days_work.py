@@ -10,15 +10,18 @@ import json
 import os
 import random
 import signal
+import subprocess
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import jsonschema  # type: ignore[import-untyped]
 
-from sampletool.kit.testing.tool import COMMAND, Tool
+from sampletool.kit.program import PACKAGE
+from sampletool.kit.testing.forked import start_python
+from sampletool.kit.testing.tool import Tool
 from tests.mcp.support import start_server, streams_of, talk
 
 Arguments = dict[str, Any]
@@ -26,7 +29,7 @@ Arguments = dict[str, Any]
 
 TASKS = 3
 _BYTES_PER_TOKEN = 4
-_LONGEST_LIFE_SECONDS = 0.3
+_LONGEST_LIFE_SECONDS = 0.02
 """A command that is killed gets at most so much time. Some have finished by then."""
 
 MAX_TOKENS = {"manifest": 9_000, "mcp": 9_000}
@@ -101,21 +104,18 @@ class ManifestAgent:
         return data
 
     async def _start(self, *words: str, is_killed: bool = False) -> bytes:
-        process = await asyncio.create_subprocess_exec(
-            *COMMAND,
-            "--json",
+        process = start_python(
+            *("-m", PACKAGE, "--json"),
             *words,
-            cwd=self.cwd,
             env=self.tool.environ,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+            cwd=self.cwd,
+            stderr=subprocess.DEVNULL,
         )
         if is_killed:
             # At some moment of its start or of its work: the machine decides.
             await asyncio.sleep(random.uniform(0, _LONGEST_LIFE_SECONDS))
-            with suppress(ProcessLookupError):
-                process.kill()
-        line, _ = await process.communicate()
+            process.kill()
+        line, _ = await asyncio.to_thread(process.communicate)
         self.read_bytes += len(line)
         return line
 
