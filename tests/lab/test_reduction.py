@@ -51,15 +51,20 @@ def worker(name):
             return
         Path("count").write_text("2")
 """,
-    "two locks in opposite order": COUNTER
-    + """
+    "two locks in opposite order": """
+from pathlib import Path
 import fcntl
+
+def prepare():
+    Path("count").write_text("2")
+
+def invariant():
+    assert Path("count").read_text() == "2", "a count is lost"
 
 def worker(name):
     with open(name, "w") as own, open({"A": "B", "B": "A"}[name], "w") as other:
         fcntl.flock(own, fcntl.LOCK_EX)
         fcntl.flock(other, fcntl.LOCK_EX)
-        Path("count").write_text("2")
 """,
     "wait until a file is there": COUNTER
     + """
