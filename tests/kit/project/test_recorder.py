@@ -177,3 +177,17 @@ def test_a_file_is_mirrored_by_the_tests_of_its_name() -> None:
     mirrors = mirror_files("kit/commands/config/set.py", ROOT)
 
     assert mirrors == ["tests/kit/commands/test_config_set.py", "tests/kit/commands/test_config.py"]
+
+
+def test_of_the_tests_that_run_a_function_the_most_promising_ones_are_tried() -> None:
+    own = "tests/kit/safety/test_lock.py::a"
+    elsewhere = [f"tests/b.py::test_{number}" for number in range(1000)]
+    coverage = CoverageByTest(
+        seconds=dict.fromkeys([*elsewhere, own], 1.0),
+        functions={"kit/safety/lock.py:Lock._take": [*elsewhere, own]},
+    )
+
+    tests = coverage.tests_for(mutant("Lock._take"), ROOT)
+
+    assert len(tests) == 500
+    assert tests[0] == own
