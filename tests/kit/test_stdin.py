@@ -117,7 +117,7 @@ def test_a_wait_that_ends_without_input_is_not_the_end_of_stdin() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\r\n"])
 @pytest.mark.usefixtures("workspace")
-def test_an_empty_stdin_is_no_value_unless_it_is_allowed(tool: Tool, content: bytes) -> None:
+def test_an_empty_stdin_is_refused_unless_it_is_allowed(tool: Tool, content: bytes) -> None:
     tool("config", "set", "api.token", "-", stdin=b"hunter2")
 
     refused = tool("config", "set", "api.token", "-", stdin=content)

@@ -286,9 +286,13 @@ def test_names_are_chosen_once_each_in_their_order() -> None:
     assert choose("target", ["b", "a", "b"], jobs.targets) == ["b", "a"]
 
 
-def test_a_misspelt_table_of_settings_has_a_hint() -> None:
-    assert mistakes("[setting]\njobs = 1\n") == [
-        "setting: it is not known here (Did you mean 'settings'?)"
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("setting", "settings"), ("targets", "target"), ("chek", "check")],
+)
+def test_a_misspelt_table_has_a_hint(written: str, meant: str) -> None:
+    assert mistakes(f"[{written}.a]\nx = 1\n") == [
+        f"{written}: it is not known here (Did you mean {meant!r}?)"
     ]
 
 

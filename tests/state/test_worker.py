@@ -278,9 +278,10 @@ def test_a_renewal_that_meets_an_outage_is_tried_again(
 ) -> None:
     database = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
     with worker.children, closing(database) as outsider:
+        first_end = clock.now + worker.options.lease_ms / 1000
         worker.turn()
         (command,) = worker.running.values()
-        first_end = command.lease_ends_at
+        assert command.lease_ends_at == first_end
         clock.now += HALF_OF_A_LEASE_SECONDS
 
         outsider.execute("BEGIN EXCLUSIVE")
@@ -293,6 +294,7 @@ def test_a_renewal_that_meets_an_outage_is_tried_again(
         worker.turn()
 
         assert command.lease_ends_at > first_end
+        assert command.lease_ends_at <= clock.now + worker.options.lease_ms / 1000
 
 
 def test_a_command_does_not_outlive_its_lease_while_the_machine_is_suspended(

@@ -62,6 +62,20 @@ def test_a_person_sees_a_table_or_that_the_list_is_empty(tool: Tool) -> None:
 
 
 @pytest.mark.usefixtures("workspace")
+def test_a_person_sees_counters_and_values_as_tables(tool: Tool) -> None:
+    no_counters = tool("counter", "list", "--format", "text").text
+    tool("counter", "add", "hits", "3")
+    tool("state", "set", "leader", "ann")
+
+    counters = tool("counter", "list", "--format", "text").text
+    values = tool("state", "list", "--format", "text").text
+
+    assert no_counters == "No counters.\n"
+    assert counters.splitlines()[-1].split() == ["hits", "3"]
+    assert values.splitlines()[-1].split() == ["leader", "ann", "1"]
+
+
+@pytest.mark.usefixtures("workspace")
 def test_a_person_sees_that_more_follows(tool: Tool) -> None:
     tool("task", "add", "mail", LONG_TEXT)
     tool("state", "set", "key", LONG_TEXT)
