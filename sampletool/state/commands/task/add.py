@@ -76,7 +76,26 @@ def read_tasks(
     if not bodies and file is None:
         problem = "there is nothing to add. Give a body, or pass --from-file"
         raise InvalidValues(Mistake("BODY", "MISSING", problem))
-    tasks: list[NewTask] = []
+    tasks, mistakes = _parse_bodies(bodies, ids, context)
+    if file is not None:
+        content = read_input(file, context.signals)
+        tasks_of_file, mistakes_of_file = _parse_lines(content, file)
+        if file == "-" and not content.strip() and not allow_empty:
+            mistakes_of_file.append(_no_tasks_on_stdin())
+        tasks += tasks_of_file
+        mistakes += mistakes_of_file
+    if mistakes:
+        raise InvalidValues(*mistakes[:_MAX_MISTAKES])
+    return tasks
+
+
+def _parse_bodies(
+    bodies: list[str],
+    ids: list[str],
+    context: Context,
+) -> tuple[list[NewTask], list[Mistake]]:
+    """Return the tasks of the command line, and the mistakes in them."""
+    tasks = []
     mistakes: list[Mistake] = []
     given_ids: list[str] | list[None] = ids if ids else [None] * len(bodies)
     for body, task_id in zip(bodies, given_ids, strict=True):
@@ -84,16 +103,7 @@ def read_tasks(
             tasks.append(NewTask(parse_value(body, context), task_id))
         except InvalidValues as error:
             mistakes += error.mistakes
-    if file is not None:
-        content = read_input(file, context.signals)
-        tasks_of_file, mistakes_of_file = _parse_lines(content, file)
-        tasks += tasks_of_file
-        mistakes += mistakes_of_file
-        if file == "-" and not tasks_of_file and not mistakes_of_file and not allow_empty:
-            mistakes.append(_no_tasks_on_stdin())
-    if mistakes:
-        raise InvalidValues(*mistakes[:_MAX_MISTAKES])
-    return tasks
+    return tasks, mistakes
 
 
 def _no_tasks_on_stdin() -> Mistake:
