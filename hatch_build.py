@@ -23,7 +23,7 @@ _COMPLETION_FILES = {
 """Where each shell looks for completion, below a directory `share`."""
 
 _FORK_ARCHIVE = "carried.tar.bz2"
-"""The file in the part `fork` with what `tool fork` needs in addition to the code of the package."""
+"""A file in the part `fork`: what `tool fork` needs in addition to the code of the package."""
 
 
 class Build(BuildHookInterface[Any]):

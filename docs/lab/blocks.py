@@ -69,7 +69,7 @@ class ScenarioBlocks:
         self._explorations = explorations
 
     def content_of(self, what: str) -> str | None:
-        """Return the content of a block, such as `picture naive`, or None if there is no such block.
+        """Return the content of a block such as `picture naive`, or None if there is no such block.
 
         Numbers are content within a line. All other blocks have lines of their own.
         """
@@ -94,7 +94,9 @@ class ScenarioBlocks:
             "source": _production_code,
             "solution": lambda _: _python(self._solution()),
             "removals": self._removals,
-            "check": lambda _: _fenced("sh", f"{PROGRAM} lab {_CHECK_COMMAND} {self.scenario.name}"),
+            "check": lambda _: _fenced(
+                "sh", f"{PROGRAM} lab {_CHECK_COMMAND} {self.scenario.name}"
+            ),
             "events": self._events,
             "rule": lambda _: f"> {self.scenario.rule}",
         }

@@ -1,4 +1,4 @@
-"""Fill the generated blocks of the lab's pages, from the scenarios and from runs that are recorded now.
+"""Fill the generated blocks of the lab's pages, from the scenarios and from new recordings.
 
 A person writes the pages. A page marks each block that code fills:
 
@@ -45,14 +45,17 @@ def generate(name: str, fork_server: ForkServer) -> dict[str, str]:
     """
     scenario = find(name)
     follow = partial(play, scenario, fork_server=fork_server)
-    shown_runs = {variant: follow(variant, way.shows).recording for variant, way in scenario.ways.items()}
+    shown_runs = {
+        variant: follow(variant, way.shows).recording for variant, way in scenario.ways.items()
+    }
     explorations = {variant: explore_way(partial(follow, variant)) for variant in scenario.ways}
     blocks = ScenarioBlocks(scenario, shown_runs, explorations)
     path = path_of(name)
     return {
         f"{path}.md": fill((LABS / f"{path}.md").read_text(), blocks),
         f"{path}.svg": svg([shown_runs[NAIVE], shown_runs[FIXED]]),
-        f"{path}.json": json.dumps(scenario_data(scenario, explorations), separators=(",", ":")) + "\n",
+        f"{path}.json": json.dumps(scenario_data(scenario, explorations), separators=(",", ":"))
+        + "\n",
     }
 
 

@@ -1,4 +1,4 @@
-"""The style report counts correctly, and the rewritten folders keep its rules."""
+"""The style report counts correctly, and no code breaks its rules."""
 
 import ast
 from pathlib import Path
@@ -6,17 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.project.style import (
-    NOT_REWRITTEN,
-    ROOT,
     Counts,
     complexity,
     count,
     figures,
+    find_violations,
     fragment_docstrings,
-    project_folders,
-    rewritten_violations,
     rule_violations,
-    violations_by_folder,
 )
 
 _SOURCE = '''"""A module."""
@@ -42,31 +38,8 @@ def _write(directory: Path, source: str) -> Path:
     return file
 
 
-def test_a_rewritten_folder_breaks_no_rule() -> None:
-    assert rewritten_violations() == []
-
-
-def test_a_folder_that_breaks_no_rule_is_taken_off_the_list() -> None:
-    violations = violations_by_folder()
-
-    done = []
-    for folder in NOT_REWRITTEN:
-        if folder in violations and not violations[folder]:
-            done.append(folder)
-
-    assert done == [], "remove these folders from NOT_REWRITTEN"
-
-
-def test_each_folder_on_the_list_exists_unless_its_part_was_removed() -> None:
-    existing = project_folders()
-
-    missing = []
-    for folder in NOT_REWRITTEN - existing.keys():
-        top_and_part = Path(*Path(folder).parts[:2])
-        if (ROOT / top_and_part).exists():
-            missing.append(folder)
-
-    assert missing == []
+def test_no_code_breaks_a_rule() -> None:
+    assert find_violations() == []
 
 
 def test_the_figures_of_a_file_are_those_that_a_reader_would_count(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""Three agents change one workspace at once, two over the protocol and one with the command line, and are killed.
+"""Let three agents change one workspace at once, kill some of them, and check that nothing is lost.
 
-`python -m docs.mcp.state.three_agents [ROUNDS]`, in a workspace. The server of one is killed with -9 in the middle, and
-so are some calls of the command line. An agent without an answer asks again, with the same idempotency key. At the end
-it is looked up whether everything that was answered with ok is there, and nothing twice.
+Run `python -m docs.mcp.state.three_agents [ROUNDS]` in a workspace. Ann and Bob use MCP, and Cid
+uses the command line. The server of Bob is killed in the middle, and so is every third command of
+Cid. An agent that gets no response repeats its call with the same idempotency key. In the end, each
+change that was acknowledged must be there, and must be there only once.
 """
 
 import asyncio
@@ -12,147 +13,215 @@ import random
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 from mcp import Client, StdioServerParameters
 
 from sampletool.mcp.runner import COMMAND
 
-_WITH_ITS_PID = ["-c", 'echo $$ > "$0" && exec "$@"']
+_WRITE_PID_AND_RUN = 'echo $$ > "$0" && exec "$@"'
+"""A shell command. It writes its process id into the file $0, and becomes the command in $@."""
+
+_MAX_SECONDS_BEFORE_KILL = 0.1
 
 
-class Change(NamedTuple):
-    """The same call for both doors."""
+@dataclass(frozen=True)
+class Change:
+    """One change, as a call of a tool and as a command."""
 
     tool: str
     arguments: dict[str, Any]
     command_line: list[str]
 
 
-def changes(agent: str, rounds: int) -> Iterator[Change]:
-    for number in range(rounds):
-        word, once, body = f"{agent}.key{number}={number}", f"{agent}-done-{number}", f"{agent}-{number}"
-        yield Change("config_set", {"words": [word]}, ["config", "set", word])
-        yield Change(
-            "counter_add",
-            {"name": "done", "idempotency_key": once},
-            ["counter", "add", "done", "--idempotency-key", once],
-        )
-        yield Change(
-            "task_add",
-            {"queue": "work", "bodies": [body], "idempotency_key": body},
-            ["task", "add", "work", body, "--idempotency-key", body],
-        )
-
-
 class Agent:
-    """What it wants to change, and what was answered with ok."""
+    """An agent: the changes that it still has to make, and those that were acknowledged."""
 
     def __init__(self, name: str, rounds: int) -> None:
-        self.left = list(changes(name, rounds))
+        """Plan three changes for each round."""
+        self.name = name
+        self.left: list[Change] = []
+        for number in range(rounds):
+            self.left += _changes_of_a_round(name, number)
         self.acknowledged: list[Change] = []
         self.unanswered = 0
 
-    def hear(self, change: Change, answer: dict[str, Any] | None) -> float:
-        """How many seconds to wait before it asks again, if it has to."""
-        if answer is None:
+    def take_response(self, change: Change, response: dict[str, Any] | None) -> float:
+        """Note what became of a change. Return for how many seconds to wait before going on.
+
+        `response` is None if the call was killed. Then the change stays in `left`, as it does after
+        an error that says when to retry.
+        """
+        if response is None:
             self.unanswered += 1
-        elif answer["ok"]:
+            return 0.0
+        if response["ok"]:
             self.left.remove(change)
             self.acknowledged.append(change)
-        elif not answer["error"]["retryable"]:
-            raise SystemExit(answer["error"]["message"])
-        else:
-            return float(answer["error"]["retry_after_ms"] / 1000)
-        return 0.0
+            return 0.0
+        error = response["error"]
+        if not error["retryable"]:
+            raise SystemExit(error["message"])
+        return float(error["retry_after_ms"] / 1000)
 
 
-async def over_the_protocol(agent: Agent, place: Path, *, killed_at: int | None = None) -> None:
-    """One connection, all calls at once; after its server was killed, another one."""
+def _changes_of_a_round(agent: str, number: int) -> list[Change]:
+    """Return three changes: of a setting, of a counter, and of a queue of tasks."""
+    assignment = f"{agent}.key{number}={number}"
+    counter_key = f"{agent}-done-{number}"
+    body = f"{agent}-{number}"
+    return [
+        Change(
+            tool="config_set",
+            arguments={"words": [assignment]},
+            command_line=["config", "set", assignment],
+        ),
+        Change(
+            tool="counter_add",
+            arguments={"name": "done", "idempotency_key": counter_key},
+            command_line=["counter", "add", "done", "--idempotency-key", counter_key],
+        ),
+        Change(
+            tool="task_add",
+            arguments={"queue": "work", "bodies": [body], "idempotency_key": body},
+            command_line=["task", "add", "work", body, "--idempotency-key", body],
+        ),
+    ]
+
+
+async def work_over_mcp(agent: Agent, pid_file: Path, *, kill_at: int | None = None) -> None:
+    """Make all changes of the agent over MCP: all calls at once, over one connection.
+
+    After `kill_at` changes, kill the server. Then make the other changes over a new connection.
+    """
     server = StdioServerParameters(
-        command="/bin/sh", args=[*_WITH_ITS_PID, str(place), *COMMAND, "mcp"], env=dict(os.environ)
+        command="/bin/sh",
+        args=["-c", _WRITE_PID_AND_RUN, str(pid_file), *COMMAND, "mcp"],
+        env=dict(os.environ),
     )
 
-    async def ask(client: Client, change: Change) -> None:
-        answer = None
+    async def make(client: Client, change: Change) -> None:
+        response = None
         try:
-            answer = (await client.call_tool(change.tool, change.arguments)).structured_content
+            result = await client.call_tool(change.tool, change.arguments)
+            response = result.structured_content
         finally:
-            pause = agent.hear(change, answer)
-        if len(agent.acknowledged) == killed_at:
-            os.kill(int(place.read_text()), signal.SIGKILL)
+            pause = agent.take_response(change, response)
+        if len(agent.acknowledged) == kill_at:
+            os.kill(int(pid_file.read_text()), signal.SIGKILL)
         await asyncio.sleep(pause)
 
     while agent.left:
+        # If the server is killed, the client raises different errors.
         with suppress(Exception):
             async with Client(server) as client:
-                await asyncio.gather(*(ask(client, change) for change in agent.left))
-        killed_at = None
+                calls = [make(client, change) for change in agent.left]
+                await asyncio.gather(*calls)
+        kill_at = None
 
 
-async def with_the_command_line(agent: Agent, *, killed_every: int) -> None:
-    """One call after the other; every so many of them is killed, whatever it is doing just then."""
-    number = 0
+async def work_with_commands(agent: Agent, *, kill_every: int) -> None:
+    """Make all changes of the agent with commands, one after the other.
+
+    Every `kill_every`-th command is killed at a random moment.
+    """
+    started = 0
     while agent.left:
         change = agent.left[0]
-        process = await start(*change.command_line)
-        number += 1
-        if number % killed_every == 0:
-            await asyncio.sleep(random.uniform(0, 0.1))
+        process = await _start(*change.command_line)
+        started += 1
+        if started % kill_every == 0:
+            await asyncio.sleep(random.uniform(0, _MAX_SECONDS_BEFORE_KILL))
             with suppress(ProcessLookupError):
                 process.kill()
-        line, _ = await process.communicate()
-        await asyncio.sleep(agent.hear(change, json.loads(line) if line.endswith(b"\n") else None))
+        stdout, _stderr = await process.communicate()
+        response = None
+        # The command may have been killed before it printed the whole line.
+        if stdout.endswith(b"\n"):
+            response = json.loads(stdout)
+        pause = agent.take_response(change, response)
+        await asyncio.sleep(pause)
 
 
-async def start(*call: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(*COMMAND, *call, "--json", stdout=asyncio.subprocess.PIPE)
+async def _start(*arguments: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *COMMAND,
+        *arguments,
+        "--json",
+        stdout=asyncio.subprocess.PIPE,
+    )
 
 
-async def data(*call: str) -> Any:
-    line, _ = await (await start(*call)).communicate()
-    return json.loads(line)["data"]
+async def _read_data(*arguments: str) -> Any:
+    """Run a command, and return the member `data` of its response."""
+    process = await _start(*arguments)
+    stdout, _stderr = await process.communicate()
+    return json.loads(stdout)["data"]
 
 
-async def faults(agents: list[Agent]) -> list[str]:
-    """What was acknowledged and is not there, or is there twice."""
-    made = [change for agent in agents for change in agent.acknowledged]
-    settings = {one["key"]: one["value"] for one in (await data("config", "list"))["settings"]}
-    bodies = Counter(task["body"] for task in (await data("task", "list", "work"))["tasks"])
-    value = (await data("counter", "get", "done"))["value"]
-    found = []
-    for tool, arguments, _ in made:
-        if tool == "config_set":
-            key, _, number = arguments["words"][0].partition("=")
-            found += [] if settings.get(key) == int(number) else [f"{key} is {settings.get(key)}"]
-        if tool == "task_add" and (times := bodies[arguments["bodies"][0]]) != 1:
-            found.append(f"the task {arguments['bodies'][0]} is there {times} times")
-    added = sum(change.tool == "counter_add" for change in made)
-    return found + ([] if value == added else [f"the counter is {value}, and {added} additions were acknowledged"])
+async def find_faults(agents: list[Agent]) -> list[str]:
+    """Return a sentence for each acknowledged change that is missing, or was made twice."""
+    listed_settings = (await _read_data("config", "list"))["settings"]
+    listed_tasks = (await _read_data("task", "list", "work"))["tasks"]
+    counter = (await _read_data("counter", "get", "done"))["value"]
+
+    settings = {setting["key"]: setting["value"] for setting in listed_settings}
+    tasks_with_body = Counter(task["body"] for task in listed_tasks)
+    faults = []
+    additions = 0
+    for agent in agents:
+        for change in agent.acknowledged:
+            if change.tool == "config_set":
+                key, _equals, number = change.arguments["words"][0].partition("=")
+                value = settings.get(key)
+                if value != int(number):
+                    faults.append(f"{key} is {value}")
+            elif change.tool == "task_add":
+                body = change.arguments["bodies"][0]
+                count = tasks_with_body[body]
+                if count != 1:
+                    faults.append(f"the task {body} is there {count} times")
+            else:
+                additions += 1
+    if counter != additions:
+        faults.append(f"the counter is {counter}, and {additions} additions were acknowledged")
+    return faults
 
 
 async def main(rounds: int) -> int:
-    agents = {name: Agent(name, rounds) for name in ("ann", "bob", "cid")}
+    """Let the agents work, print what they did and what is wrong, and return the exit code."""
+    ann = Agent("ann", rounds)
+    bob = Agent("bob", rounds)
+    cid = Agent("cid", rounds)
+    agents = [ann, bob, cid]
     with TemporaryDirectory() as scratch:
         await asyncio.gather(
-            over_the_protocol(agents["ann"], Path(scratch, "ann")),
-            over_the_protocol(agents["bob"], Path(scratch, "bob"), killed_at=rounds),
-            with_the_command_line(agents["cid"], killed_every=3),
+            work_over_mcp(ann, Path(scratch, "ann")),
+            work_over_mcp(bob, Path(scratch, "bob"), kill_at=rounds),
+            work_with_commands(cid, kill_every=3),
         )
-    for name, agent in agents.items():
-        say(f"{name}: {len(agent.acknowledged)} changes acknowledged, {agent.unanswered} calls without an answer")
-    problems = await faults([*agents.values()])
-    say("\n".join(problems) or "Everything that was acknowledged is there, and nothing twice.")
-    return bool(problems)
+    for agent in agents:
+        acknowledged = len(agent.acknowledged)
+        _print_line(
+            f"{agent.name}: {acknowledged} changes acknowledged, "
+            f"{agent.unanswered} calls without an answer"
+        )
+    faults = await find_faults(agents)
+    if faults:
+        _print_line("\n".join(faults))
+        return 1
+    _print_line("Everything that was acknowledged is there, and nothing twice.")
+    return 0
 
 
-def say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main(int(sys.argv[1]) if sys.argv[1:] else 2)))
+    chosen_rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 2
+    sys.exit(asyncio.run(main(chosen_rounds)))

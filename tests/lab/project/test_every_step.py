@@ -39,7 +39,9 @@ def add_call(file: Path, function: str) -> None:
 
 
 @pytest.mark.parametrize("name", _DRIVEN if SOAK else ["interleaved-log", "planted-link"])
-def test_a_call_that_is_added_to_production_code_is_a_step(name: str, tool: Tool, tmp_path: Path) -> None:
+def test_a_call_that_is_added_to_production_code_is_a_step(
+    name: str, tool: Tool, tmp_path: Path
+) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(PACKAGE, copy / "sampletool", ignore=shutil.ignore_patterns("*.pyc.*"))
     module, _, function = find(name).symbol.partition(":")

@@ -173,7 +173,9 @@ def test_two_tabs_do_not_lose_each_others_progress(explorer: Explorer) -> None:
 
 
 def test_the_menu_has_the_levels_and_opens_with_the_first_race(explorer: Explorer) -> None:
-    labels = explorer.browser.run("[...document.querySelectorAll('#race optgroup')].map((group) => group.label)")
+    labels = explorer.browser.run(
+        "[...document.querySelectorAll('#race optgroup')].map((group) => group.label)"
+    )
 
     assert labels == list(dict.fromkeys(scenario["level"] for scenario in _SCENARIOS))
     assert explorer.browser.run("document.querySelector('#race').value") == _FIRST_RACE
@@ -229,8 +231,12 @@ def test_the_source_is_shown_line_by_line_and_a_docstring_is_one_string(explorer
     shown = explorer.browser.run(f"{lines}.map((line) => line.textContent.trimEnd())")
     assert shown == [line.strip() for line in source]
     first_line = next(number for number, line in enumerate(source) if line.count('"""') == 1)
-    docstring_line = next(number for number in range(first_line + 1, len(source)) if source[number].strip())
-    kinds = explorer.browser.run(f"[...{lines}[{docstring_line}].children].map((part) => part.className)")
+    docstring_line = next(
+        number for number in range(first_line + 1, len(source)) if source[number].strip()
+    )
+    kinds = explorer.browser.run(
+        f"[...{lines}[{docstring_line}].children].map((part) => part.className)"
+    )
     assert kinds == ["string"]
 
 
@@ -269,11 +275,15 @@ def test_random_orders_end_the_same_way_in_real_processes(explorer: Explorer, to
 def _possible_keys(explorer: Explorer) -> list[str]:
     buttons = ".turn:not([aria-disabled=true]), .strike:not([aria-disabled=true])"
     key_of_each = "(each) => each.getAttribute('aria-keyshortcuts')"
-    found: list[str] = explorer.browser.run(f"[...document.querySelectorAll('{buttons}')].map({key_of_each})")
+    found: list[str] = explorer.browser.run(
+        f"[...document.querySelectorAll('{buttons}')].map({key_of_each})"
+    )
     return found
 
 
-def test_one_file_has_everything_and_requests_only_itself(explorer: Explorer, tmp_path: Path) -> None:
+def test_one_file_has_everything_and_requests_only_itself(
+    explorer: Explorer, tmp_path: Path
+) -> None:
     file = tmp_path / "explorer.html"
     file.write_text(one_file(_SCENARIOS))
 
@@ -292,7 +302,9 @@ def test_one_file_has_everything_and_requests_only_itself(explorer: Explorer, tm
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_in_either_theme_on_a_phone_or_a_wide_screen(explorer: Explorer, theme: str) -> None:
+def test_axe_finds_nothing_in_either_theme_on_a_phone_or_a_wide_screen(
+    explorer: Explorer, theme: str
+) -> None:
     try:
         axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text()
     except ModuleNotFoundError:

@@ -27,7 +27,9 @@ from tests.lab.explorer.orders import orders
 _FIELDS_OF_EVENTS = ("worker", "step", "outcome", "state", "note")
 
 
-@pytest.mark.parametrize(("name", "variant"), [("lost-config-update", "wrong-two-locks"), ("torn-write", "naive")])
+@pytest.mark.parametrize(
+    ("name", "variant"), [("lost-config-update", "wrong-two-locks"), ("torn-write", "naive")]
+)
 def test_the_tree_has_every_recording_and_no_more(lab: Lab, name: str, variant: str) -> None:
     explored = lab.explore(name, variant)
 
@@ -72,7 +74,9 @@ def test_nothing_in_the_data_ends_its_element_and_nothing_on_the_page_is_loaded(
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert data is not None
     assert json.loads(data[1])["scenarios"][0]["title"] == evil_title
-    loading = re.compile(r"""\b(?:src|href)=["'](?!data:,)|@import|url\(|fetch\(|XMLHttpRequest|\bimport\b""")
+    loading = re.compile(
+        r"""\b(?:src|href)=["'](?!data:,)|@import|url\(|fetch\(|XMLHttpRequest|\bimport\b"""
+    )
     assert loading.findall(page.replace(data[1], "")) == []
 
 

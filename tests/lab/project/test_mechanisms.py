@@ -16,7 +16,7 @@ from ..mutants.derived import mechanism_of, mechanisms
 from ..mutants.proof import says_why
 
 TRIED = [("planted-link", find("planted-link").mechanisms[0])]
-"""Of those that take least: each is a copy of the package, in interpreters that have loaded nothing."""
+"""The fastest ones: each needs a copy of the package, and interpreters that load it."""
 if SOAK:
     TRIED += [(name, find(name).mechanisms[0]) for name in ("lost-config-update", "stale-lock")]
     TRIED.append(("torn-write", find("torn-write").mechanisms[1]))

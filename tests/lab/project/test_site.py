@@ -1,4 +1,4 @@
-"""The site in a real browser, from disk: its pages do not complain, and ask only for what is next to them."""
+"""In a browser, the pages of the site report no errors, and load only files of the site."""
 
 from collections.abc import Iterator
 from importlib import resources
@@ -17,9 +17,13 @@ pytest.importorskip("sphinx", reason="Sphinx is not installed: make .venv/.testa
 pytest.importorskip("axe_core_python", reason="axe is not installed: make .venv/.testable")
 _PAGES = ("index", "lab/learn/1-two-processes", "lab/lost-config-update", "reference/config-set")
 _SCREENS = [(1440, "light"), (360, "dark")]
-_AXE = """axe.run(document, { iframes: false }).then((found) => found.violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join(" | ")}`))"""
-"""A race that is played in a page is a page of its own, with tests of its own."""
+# A race that is played in a page is a page of its own, with tests of its own.
+_AXE = """
+axe.run(document, { iframes: false }).then((found) => found.violations.map(({ id, nodes }) => {
+    const reports = nodes.map((node) => `${node.html} ${node.failureSummary}`);
+    return `${id}: ${reports.join(" | ")}`;
+}))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         pytest.skip(f"no browser: {reason}")
 
 
-def test_axe_finds_nothing_in_a_page_on_a_phone_or_a_wide_screen_in_either_theme(site: Path, browser: Browser) -> None:
+def test_axe_finds_nothing_in_a_page_on_a_phone_or_a_wide_screen_in_either_theme(
+    site: Path, browser: Browser
+) -> None:
     axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text()
     found = {}
     for page in _PAGES:
@@ -53,10 +59,12 @@ def test_axe_finds_nothing_in_a_page_on_a_phone_or_a_wide_screen_in_either_theme
 
 
 def _found(browser: Browser, site: Path, query: str) -> list[str]:
-    """The pages that a search finds, the best one first, as paths without `.html`."""
+    """Return the pages that a search finds, the best one first, as paths without `.html`."""
     browser.open(f"{(site / 'search.html').as_uri()}?q={query}")
     wait_until(lambda: browser.run("document.querySelectorAll('#search-results li a').length > 0"))
-    links = browser.run("[...document.querySelectorAll('#search-results li a')].map((link) => link.href)")
+    links = browser.run(
+        "[...document.querySelectorAll('#search-results li a')].map((link) => link.href)"
+    )
     return [link.removeprefix(f"{site.as_uri()}/").partition(".html")[0] for link in links]
 
 
@@ -71,14 +79,18 @@ def _found(browser: Browser, site: Path, query: str) -> list[str]:
         ("session_ttl", "reference/settings"),
     ],
 )
-def test_a_search_from_disk_finds_the_right_page_first(site: Path, browser: Browser, query: str, page: str) -> None:
+def test_a_search_from_disk_finds_the_right_page_first(
+    site: Path, browser: Browser, query: str, page: str
+) -> None:
     found = _found(browser, site, query)
 
     assert found[0] == page
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_in_the_frame_of_the_front_page_is_cut_off_or_scrolls(site: Path, browser: Browser, width: int) -> None:
+def test_nothing_in_the_frame_of_the_front_page_is_cut_off_or_scrolls(
+    site: Path, browser: Browser, width: int
+) -> None:
     browser.show_as(width=width, height=900, motion="reduce")
     browser.open((site / "index.html").as_uri())
     browser.run("document.querySelector('iframe').loading = 'eager'")
@@ -143,7 +155,9 @@ def test_the_site_and_the_explorer_have_the_same_typefaces(site: Path, browser: 
     assert browser.run(script) == on_the_site
 
 
-def test_the_explorer_in_a_page_uses_the_mode_that_the_reader_chose(site: Path, browser: Browser) -> None:
+def test_the_explorer_in_a_page_uses_the_mode_that_the_reader_chose(
+    site: Path, browser: Browser
+) -> None:
     browser.show_as(width=1280, theme="light")
     browser.open((site / "index.html").as_uri())
     wait_until(lambda: _has_frame(browser))
@@ -155,12 +169,16 @@ def test_the_explorer_in_a_page_uses_the_mode_that_the_reader_chose(site: Path, 
     wait_until(lambda: browser.run_in_frame(mode) == "light dark")
 
 
-def test_a_long_path_in_a_table_does_not_squeeze_the_sentences_beside_it(site: Path, browser: Browser) -> None:
+def test_a_long_path_in_a_table_does_not_squeeze_the_sentences_beside_it(
+    site: Path, browser: Browser
+) -> None:
     browser.show_as(width=1280)
     browser.open((site / "kit" / "architecture.html").as_uri())
 
     # The tables of the walk have four columns. Three of them have names, the last one sentences.
-    widths = browser.run("[...document.querySelectorAll('td:nth-child(4)')].map((cell) => cell.clientWidth)")
+    widths = browser.run(
+        "[...document.querySelectorAll('td:nth-child(4)')].map((cell) => cell.clientWidth)"
+    )
 
     assert len(widths) > 20
     assert min(widths) > 250
