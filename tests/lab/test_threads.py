@@ -404,6 +404,25 @@ WRONG["an instance that others see before it is complete"] = (
     "AttributeError: 'Settings' object has no attribute 'jobs'",
 )
 
+# The jump at the end of such a loop needs a prefix, which Python 3.11 traces instead of the jump.
+LONG_BODY = "            length = len(name)\n" * 300
+WRONG["a dictionary that grows while a long loop goes through it"] = (
+    """
+items = {1: 1, 2: 2}
+def worker(name):
+    if name == "A":
+        for item in items:
+"""
+    + LONG_BODY
+    + """
+    else:
+        items[3] = 3
+def invariant():
+    assert len(items) == 3
+""",
+    "RuntimeError: dictionary changed size during iteration",
+)
+
 RIGHT = {
     "an instance that is complete before others see it": DOUBLE_CHECKED.format(
         create="new = Settings(); new.load(); settings = new"
