@@ -134,7 +134,7 @@ class AccessFinder:
         """Add a file. Its code and that of all its functions is looked at from now on."""
         self._nodes[path] = _nodes_by_position(ast.parse(source))
         for each in _all_code(code):
-            self._note_assignments(each, is_module=each is code)
+            self._note_assignments(each)
 
     def has_file(self, path: str) -> bool:
         """Return whether this is one of the files."""
@@ -164,16 +164,12 @@ class AccessFinder:
             return False
         return self._is_own_class(type(value))
 
-    def _note_assignments(self, code: CodeType, *, is_module: bool) -> None:
+    def _note_assignments(self, code: CodeType) -> None:
         """Note which variables and attributes the code assigns to."""
         if _CHANGE_ANY_NAME & {*code.co_names}:
             self._any_name_may_change = True
-        # The body of a class assigns its attributes like a module its variables.
-        is_class_body = not is_module and not code.co_flags & inspect.CO_OPTIMIZED
         for instruction in dis.get_instructions(code):
-            is_store = _KINDS.get(instruction.opname) == "store"
-            is_class_attribute = is_class_body and instruction.opname == "STORE_NAME"
-            if is_store or is_class_attribute:
+            if _KINDS.get(instruction.opname) == "store":
                 self._assigned.add(str(instruction.argval))
 
     def _may_change(self, name: str) -> bool:
@@ -321,7 +317,8 @@ _CODE_TYPES = (
 
 
 def _kind_of(instruction: dis.Instruction) -> Kind | None:
-    if instruction.opname.startswith("LOAD_FAST"):
+    if "LOAD_FAST" in instruction.opname:
+        # Newer versions of Python have variants of it, such as STORE_FAST_LOAD_FAST.
         return "load"
     if instruction.opname == "BINARY_OP" and instruction.argrepr.endswith("="):
         return "update"

@@ -21,7 +21,8 @@ from .outcome import Outcome
 from .scenario import Step
 from .stepped_worker import EveryStepWorker
 
-_PATIENCE_SECONDS = 30
+_PATIENCE_SECONDS = 120
+"""The process of the threads notices sooner if one of them does not end or waits."""
 
 
 class CannotRun(Exception):

@@ -20,6 +20,7 @@ import queue
 import socket
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable
 from types import FrameType
@@ -30,17 +31,20 @@ from .memory_access import NO_ACCESS, AccessFinder
 from .outcome import Outcome
 from .refusals import refuse
 
-_MOST_INSTRUCTIONS = 200_000
+_MOST_INSTRUCTIONS = 100_000
 """A worker that runs so many instructions without an access is in an endless loop.
 
-To trace them takes about two seconds.
+To trace them takes about one second.
 """
 _PATIENCE_SECONDS = 10
 """How long a worker may wait for something that is no lock of `threading`."""
+_LEAST_CPU_SECONDS = 0.1
+"""A worker that has computed less than this in that time waits. On a busy machine, it is slow."""
 _DEEPEST_SEARCH = 3
 
-# The lab's own locks, which stay as they are.
+# The lab's own locks and its clock, which stay as they are.
 _new_real_lock = _thread.allocate_lock
+_process_time = time.process_time
 
 
 class Program(Protocol):
@@ -83,7 +87,11 @@ class Worker:
         """Wait for the first turn, and run the worker."""
         self._turn.acquire()
         sys.settrace(threads.trace)
-        self.outcome = self._work(self.letter)
+        try:
+            self.outcome = self._work(self.letter)
+        except SystemExit:
+            # As in any thread, sys.exit() only ends this one.
+            self.outcome = Outcome()
         sys.settrace(None)
         threads.give_turn_back(self)
 
@@ -123,8 +131,12 @@ class Threads:
         self.current = worker
         worker.stop = None
         worker.take_turn()
-        if not self._main_turn.acquire(timeout=_PATIENCE_SECONDS):
-            refuse("does not end, or waits for something other than a lock of `threading`")
+        cpu_seconds = _process_time()
+        while not self._main_turn.acquire(timeout=_PATIENCE_SECONDS):
+            previous_cpu_seconds = cpu_seconds
+            cpu_seconds = _process_time()
+            if cpu_seconds - previous_cpu_seconds < _LEAST_CPU_SECONDS:
+                refuse("waits for something other than a lock of `threading`")
         self.current = None
 
     def give_turn_back(self, worker: Worker) -> None:

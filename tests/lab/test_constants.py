@@ -39,6 +39,7 @@ CONSTANTS = (
     Constant("draw._GAP_WIDTH", 5, "less: lanes touch each other"),
     Constant("draw._MIN_COLUMN_WIDTH", 10, "less: words do not fit into a lane"),
     Constant("draw._MIN_TERMINAL_WIDTH", 40, "less: words do not fit into a lane"),
+    Constant("exercises.unlinked_lock.JOBS", 2, "1: no worker uses the lock file again"),
     Constant("explore.MOST_SCHEDULES", 50, "more: a check takes minutes; less: it misses mistakes"),
     Constant("explore._AT_ONCE", 100, "more: all turns of a large scenario fill the memory"),
     Constant("learner._MOST_CPU_SECONDS", 1, "less: a worker that computes counts as a loop"),
@@ -71,7 +72,7 @@ CONSTANTS = (
     ),
     Constant("scenario.Scenario.workers", 2, "more: too many schedules to explore"),
     Constant("standing._MAX_VALUE_CHARACTERS", 200, "more: a large value hides the others"),
-    Constant("stepped_threads._PATIENCE_SECONDS", 30, "less: a busy machine counts as stuck"),
+    Constant("stepped_threads._PATIENCE_SECONDS", 120, "less: a busy machine counts as stuck"),
     Constant("svg._BASELINE", 18, "else: text leaves its row"),
     Constant("svg._CHARACTER_WIDTH", 7.9, "less: text leaves the picture"),
     Constant("svg._LINE_CHARACTERS", 110, "more: the picture is too wide for a page"),
@@ -83,8 +84,9 @@ CONSTANTS = (
         "less: a lock in an object has no name; more: a step takes long",
     ),
     Constant(
-        "threads._MOST_INSTRUCTIONS", 200_000, "less: a worker that computes counts as a loop"
+        "threads._MOST_INSTRUCTIONS", 100_000, "less: a worker that computes counts as a loop"
     ),
+    Constant("threads._LEAST_CPU_SECONDS", 0.1, "more: a busy machine counts as waiting"),
     Constant(
         "threads._PATIENCE_SECONDS",
         10,
