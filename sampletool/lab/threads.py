@@ -52,15 +52,19 @@ class Program(Protocol):
 
     def work(self, letter: str) -> Outcome:
         """Run a worker, in a thread."""
+        ...
 
     def run(self, part: str) -> Outcome:
         """Run another function, in the main thread."""
+        ...
 
     def look(self) -> str:
         """Return what the threads share, for the lab."""
+        ...
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
         """Return where a thread stands, for the lab."""
+        ...
 
 
 class Worker:

@@ -86,6 +86,16 @@ def worker(name):
     assert broken(runs) == []
 
 
+def test_a_thread_that_asks_for_a_held_lock_is_not_chosen(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(f"{HEAD}{COUNTER}\ndef worker(name):\n  with lock:\n    pass\n")
+
+    with trying(file) as tried_file:
+        played = tried_file.follow("")
+
+    assert played.choices == [["A1", "B1"], ["A2"], ["B1"], ["B2"]]
+
+
 def test_only_what_a_method_uses_is_a_step(try_threads: Try) -> None:
     (run,) = try_threads(WRONG["an attribute that a method changes"][0], most=1)
 
@@ -245,6 +255,18 @@ def invariant():
 """,
         "IndexError: pop from empty list",
     ),
+    "a list that a library changes": (
+        """
+import heapq
+heap = [1]
+def worker(name):
+    if heap:
+        heapq.heappop(heap)
+def invariant():
+    assert heap == []
+""",
+        "IndexError: index out of range",
+    ),
     "a list that is compared before it is used": (
         """
 items = []
@@ -382,6 +404,25 @@ WRONG["an instance that others see before it is complete"] = (
     "AttributeError: 'Settings' object has no attribute 'jobs'",
 )
 
+# The jump at the end of such a loop needs a prefix, which Python 3.11 traces instead of the jump.
+LONG_BODY = "            length = len(name)\n" * 300
+WRONG["a dictionary that grows while a long loop goes through it"] = (
+    """
+items = {1: 1, 2: 2}
+def worker(name):
+    if name == "A":
+        for item in items:
+"""
+    + LONG_BODY
+    + """
+    else:
+        items[3] = 3
+def invariant():
+    assert len(items) == 3
+""",
+    "RuntimeError: dictionary changed size during iteration",
+)
+
 RIGHT = {
     "an instance that is complete before others see it": DOUBLE_CHECKED.format(
         create="new = Settings(); new.load(); settings = new"
@@ -399,6 +440,23 @@ def worker(name):
     account.deposit(5)
 def invariant():
     assert account.balance == 10
+""",
+    "a variable of an outer function that another thread assigns": """
+lock = threading.Lock()
+log = []
+def make_counter():
+    count = 0
+    def increment(name):
+        nonlocal count
+        with lock:
+            count += 1
+        log.append(name)
+    return increment, lambda: count
+increment, get = make_counter()
+def worker(name):
+    increment(name)
+def invariant():
+    assert get() == 2, f"the count is {get()}"
 """,
     "a lock that its owner takes again": """
 counter = 0

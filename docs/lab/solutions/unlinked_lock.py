@@ -4,29 +4,27 @@ import fcntl
 import os
 from pathlib import Path
 
-JOBS = 2
-
-
-def prepare() -> None:
-    """Create a counter that needs a lock."""
-    Path("count").write_text("0")
+JOBS = {"A": 2, "B": 1}
+"""How many jobs each worker has to do."""
 
 
 def worker(name: str) -> None:
     """Do each job under the lock of a file that stays."""
-    for _ in range(JOBS):
+    for number in range(JOBS[name]):
         descriptor = os.open("lock", os.O_CREAT | os.O_RDWR)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        work()
+        work(f"{name}{number}")
         os.close(descriptor)
 
 
-def work() -> None:
-    """Add one to the counter. If two workers do this at the same time, one job is not counted."""
-    count = int(Path("count").read_text())
-    Path("count").write_text(str(count + 1))
+def work(job: str) -> None:
+    """Do a job. If another worker is doing one at the same time, fail."""
+    at_work = Path("at-work")
+    at_work.mkdir()
+    at_work.rename(f"done-{job}")
 
 
 def invariant() -> None:
-    """Check that all jobs of both workers were counted."""
-    assert Path("count").read_text() == str(2 * JOBS), "a job was not counted."
+    """Check that all three jobs were done."""
+    done = sorted(path.name for path in Path().glob("done-*"))
+    assert len(done) == 3, f"only these jobs were done: {done}."
