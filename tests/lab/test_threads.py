@@ -145,6 +145,18 @@ def worker(name):
 """,
         "the counter is 1",
     ),
+    "an attempt to take a lock that is never released": (
+        """
+lock = threading.Lock()
+winners = []
+def worker(name):
+    if lock.acquire(blocking=False):
+        winners.append(name)
+def invariant():
+    assert winners == ["A"], "B was first"
+""",
+        "B was first",
+    ),
     "an item of a dictionary": (
         """
 counts = {"visits": 0}
