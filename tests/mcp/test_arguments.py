@@ -56,6 +56,13 @@ def test_a_dash_is_refused_where_it_would_mean_stdin(is_list: bool) -> None:
     assert words[-1] == "-"
 
 
+@pytest.mark.parametrize("value", [[None], [{}], [["x"]]])
+def test_an_item_of_a_list_must_be_a_string(value: list[Any]) -> None:
+    _words, mistakes = to_command_line([parameter(is_list=True)], {"value": value})
+
+    assert [mistake.message for mistake in mistakes] == ["value must be a string"]
+
+
 def test_a_missing_argument_is_reported() -> None:
     _words, mistakes = to_command_line([parameter(is_required=True)], {})
 
