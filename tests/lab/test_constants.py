@@ -39,7 +39,11 @@ CONSTANTS = (
     Constant("draw._GAP_WIDTH", 5, "less: lanes touch each other"),
     Constant("draw._MIN_COLUMN_WIDTH", 10, "less: words do not fit into a lane"),
     Constant("draw._MIN_TERMINAL_WIDTH", 40, "less: words do not fit into a lane"),
-    Constant("exercises.unlinked_lock.JOBS", 2, "1: no worker uses the lock file again"),
+    Constant(
+        "exercises.unlinked_lock.JOBS",
+        {"A": 2, "B": 1},
+        "1 for A: no worker uses the lock file again; 2 for B: the search takes minutes",
+    ),
     Constant("explore.MOST_SCHEDULES", 50, "more: a check takes minutes; less: it misses mistakes"),
     Constant("explore._AT_ONCE", 100, "more: all turns of a large scenario fill the memory"),
     Constant("learner._MOST_CPU_SECONDS", 1, "less: a worker that computes counts as a loop"),

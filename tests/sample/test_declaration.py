@@ -79,19 +79,19 @@ def test_a_check_cannot_have_outputs() -> None:
 def test_a_member_that_is_no_list_of_texts_is_refused(member: str, value: object) -> None:
     members: dict[str, Any] = {member: value}
 
-    assert problems_of("target", **members) == [f"{member} has to be a list of texts"]
+    assert problems_of("target", **members) == [f"{member} must be a list of strings"]
 
 
 @pytest.mark.parametrize(
     ("env", "problem"),
     [
-        ("LEVEL=3", "env has to be a table, such as { LEVEL = '3' }"),
+        ("LEVEL=3", "env must be a table, such as { LEVEL = '3' }"),
         ({"A-B": "1"}, "env: 'A-B' is not the name of a variable"),
         ({"1A": "1"}, "env: '1A' is not the name of a variable"),
         ({"Ä": "1"}, "env: 'Ä' is not the name of a variable"),
         ({"TOOL_JOBS": "1"}, "env: TOOL_JOBS belongs to the tool"),
-        ({"LEVEL": 3}, "env: LEVEL has to be a text"),
-        ({"LEVEL": "\0"}, "env: LEVEL has to be a text"),
+        ({"LEVEL": 3}, "env: LEVEL must be a string"),
+        ({"LEVEL": "\0"}, "env: LEVEL must be a string"),
     ],
 )
 def test_a_wrong_environment_is_refused(env: object, problem: str) -> None:

@@ -132,7 +132,7 @@ def test_a_database_that_redis_does_not_have_fails_at_once(
     url = f"unix://{server_of('valkey').running.socket}?db=9999"
     with (
         opened(url) as store,
-        pytest.raises(StoreMisconfigured, match="no database of this number"),
+        pytest.raises(StoreMisconfigured, match="no database with this number"),
     ):
         store.counter_get("hits")
 

@@ -21,6 +21,9 @@ CONSTANTS = (
         "less than a value in JSON with escapes may take",
     ),
     Constant("commands._values._MAX_SHOWN_CHARACTERS", 80, "more: an error repeats a whole value"),
+    Constant(
+        "commands.task.finish._MAX_STDIN_BYTES", 1_048_576, "more: a wrong file fills the memory"
+    ),
     Constant("commands.task.add._MAX_MISTAKES", 20, "more: an error is longer than a screen"),
     Constant("commands.task.add._MAX_SHOWN_CHARACTERS", 80, "more: an error repeats a whole line"),
     Constant("commands.task.retry._TASKS_AT_ONCE", 500, "more: one step keeps all others out"),

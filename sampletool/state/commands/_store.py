@@ -132,9 +132,7 @@ def parse_claim(text: str) -> Fence:
     # A task id may contain colons.
     task, _colon, generation = text.rpartition(":")
     if not task or not generation.isdecimal():
-        problem = (
-            f"{text!r} is not a claim such as ann:1, as printed by `{PROGRAM} task claim` prints it"
-        )
+        problem = f"{text!r} is not a claim, such as ann:1, as printed by `{PROGRAM} task claim`"
         raise typer.BadParameter(problem)
     return Fence(task, int(generation))
 

@@ -16,7 +16,7 @@ from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
 from sampletool.kit.testing.trees import tracked_files
 
-_MAX_WHEEL_BYTES = 1_100_000
+_MAX_WHEEL_BYTES = 1_150_000
 """The package takes about 770,000 bytes, the man pages 70,000, and the archive 180,000.
 
 Why it is not smaller is explained in docs/kit/decisions.md.
