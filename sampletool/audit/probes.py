@@ -178,10 +178,10 @@ def probe_kill(candidate: Candidate, signals: Signals, moments: int) -> Kill:
 
 
 def _another_run_succeeds(trial: Trial, max_rest_seconds: float) -> bool:
-    """Return whether a new run succeeds.
+    """Return whether a new run succeeds after another one was killed.
 
-    If it is refused, try again: when the failure says, or else after a short rest. A run that hangs
-    is not tried again.
+    If the run fails, try again a few times. The error of the tool may say how long to wait before.
+    A run that hangs is not tried again.
     """
     signals = trial.sandbox.signals
     for attempts_left in reversed(range(_ATTEMPTS_AFTER_KILL)):

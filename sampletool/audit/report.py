@@ -103,6 +103,7 @@ class Report:
         return ["Would run, without a shell:", *_bullet_list(commands)]
 
     def _failure_lines(self, findings: Findings) -> list[str]:
+        # `failed_loudly` counts the runs that reported their failure.
         if self.failures is None or not self.failed_loudly:
             return ["", "No run failed."]
         summaries = []

@@ -53,7 +53,7 @@ def judge(candidate: Candidate, findings: Findings) -> Report:
         failures=failure_report,
         probes=findings,
         inconclusive=inconclusive,
-        not_tested=[*_unseen(findings), *NEVER_TESTED],
+        not_tested=[*_describe_missing_situations(findings), *NEVER_TESTED],
         advice=advise(
             score,
             candidate.set_command,
@@ -132,8 +132,8 @@ def _inconclusive(findings: Findings) -> Iterator[str]:
         yield "kill: no run could be killed before it was over"
 
 
-def _unseen(findings: Findings) -> Iterator[str]:
-    """Yield what the probes would have shown if it had happened."""
+def _describe_missing_situations(findings: Findings) -> Iterator[str]:
+    """Yield a line for each situation that the probes wanted to cause, but that did not occur."""
     if not findings.failures:
         yield "how a conflict is reported: no run failed"
     if not (findings.stall.refused_meanwhile or findings.stall.hung_meanwhile):

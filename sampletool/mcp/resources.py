@@ -107,7 +107,8 @@ async def read_resource(run_command: RunCommand, uri: str) -> str | None:
 async def _read_manifest(run_command: RunCommand, name: str) -> str | None:
     """Return the manifest of a command, or None if there is no such command.
 
-    Without a name, return the index of all commands. The name `schema` means what they share.
+    If the name is empty, return the index of all commands. If it is `schema`, return what all
+    commands have in common.
     """
     command = ["manifest"]
     if name == "schema":

@@ -94,11 +94,13 @@ def part_of(command: Any) -> str:
 
 
 def _parts_with_commands() -> list[str]:
-    """Return the names of the folders of the package that have a folder `commands`."""
+    """Return the names of the kit and of the parts that have commands."""
     names = []
     for package in command_packages():
+        # A package is the kit's, or it is named PACKAGE.PART.commands.
         if package.startswith(f"{KIT}."):
             names.append(KIT_FOLDER_NAME)
         else:
-            names.append(package.split(".")[1])
+            _package, part, _commands = package.split(".")
+            names.append(part)
     return names

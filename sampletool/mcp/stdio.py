@@ -151,7 +151,8 @@ def _id_of(content: Any) -> int | str | None:
         return None
     message_id = content.get("id")
     is_number = isinstance(message_id, int) and not isinstance(message_id, bool)
-    # JSON can represent a text that no response can: one with half of a surrogate pair.
+    # A text with half of a surrogate pair is valid JSON, but cannot be encoded in a response.
+    # `isprintable` is false for such a text. It is false for control characters too.
     is_text = isinstance(message_id, str) and message_id.isprintable()
     if is_number or is_text:
         return message_id
