@@ -26,7 +26,7 @@ from ..kit.contract.errors import InvalidValues
 from ..kit.contract.text import counted
 from ..kit.stepping.fork_server import ForkServer
 from .errors import UnexpectedOutcome
-from .play import Course, play
+from .play import RunPlan, play
 from .recording import Played, Recording
 from .reduction import Choose, NotDeterministic, Run, Search
 from .scenario import KILL, Scenario, is_right, with_every_step
@@ -103,16 +103,16 @@ def explore(
     """Run every schedule of the named steps, of each variant."""
     with fork_server_for(scenario.name) as fork_server:
         explored = {}
-        for variant in scenario.ways:
+        for variant_name in scenario.variants:
             follow = partial(
                 play,
                 scenario,
-                variant,
+                variant_name,
                 fork_server=fork_server,
                 workers=workers,
                 check=context.signals.check,
             )
-            explored[variant] = explore_way(follow, context.progress)
+            explored[variant_name] = explore_variant(follow, context.progress)
         return explored
 
 
@@ -129,20 +129,20 @@ def check_variants(
     explored = explore(context, scenario, workers)
     checked = {}
     with fork_server_for(scenario.name) as fork_server:
-        for variant, named_steps in explored.items():
+        for variant_name, named_steps in explored.items():
             every_step = None
-            if is_right(variant) and scenario.steps_every_call:
+            if is_right(variant_name) and scenario.steps_every_call:
                 number = workers or scenario.every_step_workers
                 every_step = explore_every_step(
-                    scenario, variant, fork_server, context, number, limit
+                    scenario, variant_name, fork_server, context, number, limit
                 )
-            checked[variant] = CheckedVariant(named_steps=named_steps, every_step=every_step)
+            checked[variant_name] = CheckedVariant(named_steps=named_steps, every_step=every_step)
     return checked
 
 
 def explore_every_step(
     scenario: Scenario,
-    variant: str,
+    variant_name: str,
     fork_server: ForkServer,
     context: Context,
     workers: int | None = None,
@@ -152,24 +152,24 @@ def explore_every_step(
 
     If the scenario kills A, kill it after each of its steps too. Stop after `limit` runs.
     """
-    stepped = with_every_step(scenario, variant)
+    stepped = with_every_step(scenario, variant_name)
 
     def run(schedule: str, choose: Choose, kill_after: int | None) -> Played:
-        course = Course(schedule=schedule, choose=choose, kill_after=kill_after)
+        plan = RunPlan(schedule=schedule, choose=choose, kill_after=kill_after)
         try:
             return play(
                 stepped,
-                variant,
+                variant_name,
                 fork_server=fork_server,
                 workers=workers,
                 check=context.signals.check,
-                course=course,
+                plan=plan,
             )
         except InvalidValues:
             # The schedule was possible before.
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
-    kills = KILL in (scenario.ways[variant].strikes or "")
+    kills = KILL in (scenario.variants[variant_name].strikes or "")
     recordings: list[Recording] = []
     is_complete = True
     try:
@@ -181,7 +181,7 @@ def explore_every_step(
                 recordings.append(played.recording)
     except NotDeterministic as error:
         problem = f"on {error.schedule}, it once does {error.expected}, and once {error.found}"
-        surprise = f"{scenario.name}, {variant} is not deterministic: {problem}"
+        surprise = f"{scenario.name}, {variant_name} is not deterministic: {problem}"
         raise UnexpectedOutcome(surprises=[surprise]) from None
     # Those with few steps come first: they are the easiest to read.
     in_order = sorted(recordings, key=lambda recording: len(recording.schedule))
@@ -233,7 +233,7 @@ def _has_struck(played: Played) -> bool:
     return any(event.outcome == "struck" for event in played.recording.events)
 
 
-def explore_way(
+def explore_variant(
     follow: Callable[[str], Played],
     tell: Callable[[str], None] = lambda line: None,
 ) -> Exploration:

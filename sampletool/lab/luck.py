@@ -8,7 +8,7 @@ from ..kit.program import PROGRAM
 from ..kit.stepping.fork_server import ForkServer
 from ..kit.stepping.forked_process import FILE, ForkedProcess
 from ..kit.stepping.tracer import Ended
-from .scenario import History, Moment, Scenario, Way
+from .scenario import History, Moment, Scenario, Variant
 from .scratch import fork_server_for, scratch
 
 _MAX_SECONDS = 10
@@ -16,13 +16,13 @@ _MAX_SECONDS = 10
 
 
 def try_luck(
-    scenario: Scenario, way: Way, runs: int, letters: str, check: Callable[[], None]
+    scenario: Scenario, variant: Variant, runs: int, letters: str, check: Callable[[], None]
 ) -> int:
     """Return in how many runs something broke, as far as the ends of the workers show it.
 
     `check` raises an error when the whole command has to end.
     """
-    if not can_be_lucky(scenario, way):
+    if not can_be_lucky(scenario, variant):
         problem = "luck plays no role here: the workers share a process, or a kill is arranged"
         hint = f"See {PROGRAM} lab check {scenario.name}."
         raise InvalidValues(Mistake("--by-luck", "INVALID_VALUE", problem, suggestion=hint))
@@ -30,22 +30,22 @@ def try_luck(
     with fork_server_for(scenario.name) as fork_server:
         for _ in range(runs):
             check()
-            if _breaks(scenario, way, letters, fork_server):
+            if _breaks(scenario, variant, letters, fork_server):
                 broken += 1
     return broken
 
 
-def can_be_lucky(scenario: Scenario, way: Way) -> bool:
+def can_be_lucky(scenario: Scenario, variant: Variant) -> bool:
     """Return whether the operating system chooses who goes next, and nobody is struck."""
-    return scenario.world is None and not scenario.threads and not way.strikes
+    return scenario.world is None and not scenario.threads and not variant.strikes
 
 
-def _breaks(scenario: Scenario, way: Way, letters: str, fork_server: ForkServer) -> bool:
-    with scratch(way) as (directory, environ):
+def _breaks(scenario: Scenario, variant: Variant, letters: str, fork_server: ForkServer) -> bool:
+    with scratch(variant) as (directory, environ):
         processes = []
         for letter in letters:
             process = fork_server.start(
-                ["-m", *way.worker, letter],
+                ["-m", *variant.worker, letter],
                 env=environ,
                 cwd=directory,
                 stdout=FILE,

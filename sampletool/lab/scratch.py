@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..kit.stepping.fork_server import ForkServer
 from .every_step import SCRATCH_PREFIX
-from .scenario import PACKAGE, STORE_VARIABLE, Way, module_of
+from .scenario import PACKAGE, STORE_VARIABLE, Variant, module_of
 
 _KEPT_VARIABLES = (
     "PATH",
@@ -38,7 +38,7 @@ def fork_server_for(*names: str) -> ForkServer:
 
 
 @contextmanager
-def scratch(way: Way) -> Iterator[tuple[Path, dict[str, str]]]:
+def scratch(variant: Variant) -> Iterator[tuple[Path, dict[str, str]]]:
     """Yield a prepared directory and an environment. Delete the directory afterwards."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as created:
         root = Path(os.path.realpath(created))
@@ -46,7 +46,7 @@ def scratch(way: Way) -> Iterator[tuple[Path, dict[str, str]]]:
         home = root / "home"
         directory.mkdir()
         home.mkdir(mode=0o700)
-        way.prepare(directory)
+        variant.prepare(directory)
         yield directory, private_environ(home)
 
 

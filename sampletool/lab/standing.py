@@ -15,15 +15,15 @@ from traceback import walk_stack
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-from .scenario import PACKAGE, Scenario, Way
+from .scenario import PACKAGE, Scenario, Variant
 
 _MAX_VALUE_CHARACTERS = 200
 
 
-def source_of(scenario: Scenario, way: Way) -> str:
+def source_of(scenario: Scenario, variant: Variant) -> str:
     """Return the path of the file whose lines are shown."""
-    if callable(way.program):
-        return way.program.__code__.co_filename
+    if callable(variant.program):
+        return variant.program.__code__.co_filename
     module_name, _, _ = scenario.symbol.partition(":")
     spec = find_spec(module_name)
     assert spec is not None

@@ -177,7 +177,7 @@ class SteppedThread(SteppedProcess):
 class ThreadWorker(EveryStepWorker):
     """A worker that is a thread. Each access to shared memory is a step, and each use of a lock."""
 
-    def can_go_on(self) -> bool:
+    def can_continue(self) -> bool:
         """Return whether its next step makes sense now: it does not wait for a lock or a value."""
         event = self.stepped.at
         if event is None or self.waits_for is not None:
@@ -196,5 +196,5 @@ class ThreadWorker(EveryStepWorker):
             name = f"{name}: {source}"
         return Step(name, event.name)
 
-    def _note_locks(self) -> None:
+    def _add_lock_effects(self) -> None:
         """Do nothing: a thread that ends does not release its locks."""

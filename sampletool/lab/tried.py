@@ -19,10 +19,10 @@ from ..kit.stepping.power_cut import Files
 from .errors import CannotTry, UnexpectedOutcome
 from .explore import every_class
 from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, REFUSED, Outcome
-from .play import Course, Play, choose_first, play
+from .play import Play, RunPlan, choose_first, play
 from .recording import Played
 from .reduction import Choose, NotDeterministic
-from .scenario import LETTERS, History, Scenario, Way
+from .scenario import LETTERS, History, Scenario, Variant
 from .scratch import fork_server_for, private_environ, scratch
 from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker
 
@@ -116,17 +116,17 @@ class TriedFile:
         kill_after: int | None = None,
     ) -> Played:
         """Follow a schedule, and then choose how to continue."""
-        course = Course(schedule=schedule, choose=choose, kill_after=kill_after)
+        plan = RunPlan(schedule=schedule, choose=choose, kill_after=kill_after)
         if self.bound.threads:
-            return self._follow_with_threads(course)
-        way = self._describe_way(prepare=self._prepare)
+            return self._follow_with_threads(plan)
+        variant = self._describe_variant(prepare=self._prepare)
         return play(
-            self._describe_scenario(way, look=_SeenFiles, run_part=self._run_in_process),
+            self._describe_scenario(variant, look=_SeenFiles, run_part=self._run_in_process),
             YOURS,
             fork_server=self._fork_server,
             workers=self.bound.workers,
             check=self._check,
-            course=course,
+            plan=plan,
         )
 
     def runs(
@@ -146,14 +146,14 @@ class TriedFile:
         except InvalidValues:
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
-    def _follow_with_threads(self, course: Course) -> Played:
-        """Follow the course in a process whose threads are the workers.
+    def _follow_with_threads(self, plan: RunPlan) -> Played:
+        """Follow the plan in a process whose threads are the workers.
 
         The file's other functions run in the same process, because they share its variables.
         """
         letters = LETTERS[: self.bound.workers]
-        way = self._describe_way(prepare=lambda _directory: None)
-        with scratch(way) as (directory, environ):
+        variant = self._describe_variant(prepare=lambda _directory: None)
+        with scratch(variant) as (directory, environ):
             threaded_process = ThreadedProcess(
                 "sampletool.lab.learner_threads",
                 [str(self.file.absolute()), str(self.bound.rounds), letters],
@@ -163,18 +163,18 @@ class TriedFile:
             )
             with threaded_process as process:
                 scenario = self._describe_scenario(
-                    way,
+                    variant,
                     look=lambda _directory: process.shared,
                     run_part=lambda part, _directory, _killed: process.run(part),
                 )
                 workers = []
                 for letter in letters:
-                    worker = ThreadWorker(letter, way, process.threads[letter], self._check)
+                    worker = ThreadWorker(letter, variant, process.threads[letter], self._check)
                     workers.append(worker)
-                return Play(scenario, YOURS, workers, directory).follow(course)
+                return Play(scenario, YOURS, workers, directory).follow(plan)
 
-    def _describe_way(self, prepare: Callable[[Path], None]) -> Way:
-        return Way(
+    def _describe_variant(self, prepare: Callable[[Path], None]) -> Variant:
+        return Variant(
             "",
             "",
             "",
@@ -184,7 +184,7 @@ class TriedFile:
         )
 
     def _describe_scenario(
-        self, way: Way, look: Callable[[Path], object], run_part: RunPart
+        self, variant: Variant, look: Callable[[Path], object], run_part: RunPart
     ) -> Scenario:
         return Scenario(
             title="",
@@ -192,7 +192,7 @@ class TriedFile:
             happened=("", ""),
             question="",
             shared="variables" if self.bound.threads else "files",
-            ways={YOURS: way},
+            variants={YOURS: variant},
             mechanisms=(),
             symbol="",
             look=look,
@@ -234,7 +234,7 @@ class TriedFile:
 
     def _judge_disks(self, history: History) -> Iterator[str]:
         """Yield what is broken if the power fails now. Only what A has done may be lost."""
-        finished = LETTERS[0] if history.statuses.get(LETTERS[0]) == 0 else ""
+        finished = LETTERS[0] if history.exit_codes.get(LETTERS[0]) == 0 else ""
         for files in history.disks():
             state = (finished, frozenset(files.items()))
             if state not in self._judged_disks:
@@ -255,16 +255,16 @@ class TriedFile:
 
     def _raise_if_refused(self, history: History) -> None:
         """Raise CannotTry as soon as a worker has done something that cannot be stepped."""
-        for letter, exit_code in history.statuses.items():
+        for letter, exit_code in history.exit_codes.items():
             if exit_code in (REFUSED, BAD_FILE):
-                problem = history.answers.get(letter, f"exit code {exit_code}")
+                problem = history.responses.get(letter, f"exit code {exit_code}")
                 raise CannotTry(file=str(self.file), problem=without_full_stop(problem))
 
     def _failures(self, history: History) -> Iterator[str]:
-        for letter, exit_code in history.statuses.items():
+        for letter, exit_code in history.exit_codes.items():
             if exit_code == 0:
                 continue
-            reason = history.answers.get(letter, f"exit code {exit_code}")
+            reason = history.responses.get(letter, f"exit code {exit_code}")
             was_killed = any(moment.is_struck for moment in history.moments)
             if _is_serial(history) and not was_killed:
                 problem = f"{letter} fails although no other is at work, {reason}"

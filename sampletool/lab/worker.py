@@ -31,11 +31,11 @@ def report_every_call() -> None:
 
 def main() -> None:
     """Run one worker of a scenario."""
-    name, variant, steps, letter = sys.argv[1:]
+    name, variant_name, steps, letter = sys.argv[1:]
     scenario = find(name)
-    way = scenario.ways[variant]
-    program = way.program
-    source = source_of(scenario, way)
+    variant = scenario.variants[variant_name]
+    program = variant.program
+    source = source_of(scenario, variant)
 
     def describe() -> dict[str, Any]:
         facts = of_this_process(source, scenario.private)

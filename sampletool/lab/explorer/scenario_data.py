@@ -8,7 +8,7 @@ from typing import Any
 from ..explore import Exploration
 from ..levels import level_of
 from ..recording import Recording
-from ..scenario import PACKAGE, Scenario, Way
+from ..scenario import PACKAGE, Scenario, Variant
 from ..scratch import scratch
 from ..standing import source_of
 from .run_tree import build_run_tree
@@ -33,8 +33,10 @@ def scenario_data(scenario: Scenario, explorations: Mapping[str, Exploration]) -
     data = {field: getattr(scenario, field) for field in _TEXTS}
     data["level"] = level_of(scenario.name)
     ways = {}
-    for variant, exploration in explorations.items():
-        ways[variant] = _variant_data(scenario, scenario.ways[variant], exploration.recordings)
+    for variant_name, exploration in explorations.items():
+        ways[variant_name] = _variant_data(
+            scenario, scenario.variants[variant_name], exploration.recordings
+        )
     data["ways"] = ways
     return data
 
@@ -52,17 +54,19 @@ def schedules_of(variant: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]
     return walk(variant["root"], [])
 
 
-def _variant_data(scenario: Scenario, way: Way, recordings: Sequence[Recording]) -> dict[str, Any]:
-    path = Path(source_of(scenario, way))
+def _variant_data(
+    scenario: Scenario, variant: Variant, recordings: Sequence[Recording]
+) -> dict[str, Any]:
+    path = Path(source_of(scenario, variant))
     places = {event.at for run in recordings for event in run.events if event.at}
-    source = shown_source(path, _main_function(scenario, way), places)
+    source = shown_source(path, _main_function(scenario, variant), places)
     tree = build_run_tree(recordings, source.line_of)
-    with scratch(way) as (directory, _):
+    with scratch(variant) as (directory, _):
         state_before = str(scenario.look(directory))
     return {
-        "says": way.says,
-        "because": way.because,
-        "shows": way.shows,
+        "says": variant.summary,
+        "because": variant.explanation,
+        "shows": variant.schedule,
         "begins": state_before,
         "root": tree.root,
         "file": path.relative_to(PACKAGE).as_posix(),
@@ -72,11 +76,11 @@ def _variant_data(scenario: Scenario, way: Way, recordings: Sequence[Recording])
     }
 
 
-def _main_function(scenario: Scenario, way: Way) -> str:
+def _main_function(scenario: Scenario, variant: Variant) -> str:
     """Return the name of the function that a variant runs.
 
     A variant that runs a command of the tool shows the production code that the scenario names.
     """
-    if callable(way.program):
-        return way.program.__name__
+    if callable(variant.program):
+        return variant.program.__name__
     return re.split("[.:]", scenario.symbol)[-1]

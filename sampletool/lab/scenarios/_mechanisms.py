@@ -7,7 +7,7 @@ def without_lock(breaks: str) -> Removal:
     """Return the removal after which a process continues without the lock."""
     return Removal(
         "kit/safety/lock.py:Lock._lock_file",
-        says="continue without the lock",
+        summary="continue without the lock",
         pattern="self._signals.received is None and try_lock(descriptor, operation)",
         instead="try_lock(descriptor, operation) or True",
         breaks=breaks,
@@ -18,7 +18,7 @@ def with_shared_lock(breaks: str) -> Removal:
     """Return the removal after which several processes can hold the lock."""
     return Removal(
         "kit/safety/lock.py:Lock.exclusively",
-        says="take a lock that several processes may hold",
+        summary="take a lock that several processes may hold",
         pattern="self._acquire(EXCLUSIVE, timeout_seconds)",
         instead="self._acquire(SHARED, timeout_seconds)",
         breaks=breaks,

@@ -22,7 +22,7 @@ def intruders(history: History) -> Iterator[str]:
         has_worked = str(moment.before) != str(moment.after)
         if has_worked and moment.worker not in holders:
             yield f"{moment.worker} worked without the lock."
-        holders = moment.alone
+        holders = moment.holders
 
 
 def prepare(directory: Path) -> None:

@@ -21,13 +21,13 @@ def spec_with(*examples: str) -> CommandSpec:
     )
 
 
-def ways_of_that(ctx: typer.Context, incomplete: str) -> list[str]:
+def complete_variant(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete a variant of the scenario that the command line names."""
 
     def variants_of_scenario(_context: Context) -> list[str]:
         # While the shell completes an option without its value, the name is no parameter yet.
         name = ctx.params["name"] or ctx.args[0]
-        return list(find(name).ways)
+        return list(find(name).variants)
 
     return offering(variants_of_scenario)(ctx, incomplete)
 

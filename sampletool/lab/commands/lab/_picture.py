@@ -42,7 +42,7 @@ class Shown:
     def _run_lines(self, scenario: Scenario, run: Recording, *, has_legend: bool) -> list[str]:
         width = terminal_width()
         lines = [
-            *paragraphs(f"{run.variant}: {scenario.ways[run.variant].says}"),
+            *paragraphs(f"{run.variant}: {scenario.variants[run.variant].summary}"),
             "",
             *timeline(run, width),
             "",
@@ -54,11 +54,11 @@ class Shown:
 
     def _other_variants(self, scenario: Scenario) -> Iterator[str]:
         shown = {run.variant for run in self.runs}
-        for variant, way in scenario.ways.items():
-            if is_right(variant) or variant in shown:
+        for variant_name, variant in scenario.variants.items():
+            if is_right(variant_name) or variant_name in shown:
                 continue
-            yield from paragraphs(f"Tempting, and wrong: {way.says}")
-            yield f"  {PROGRAM} lab run {self.scenario} --variant {variant}"
+            yield from paragraphs(f"Tempting, and wrong: {variant.summary}")
+            yield f"  {PROGRAM} lab run {self.scenario} --variant {variant_name}"
 
     def summary(self) -> list[str]:
         """Return the pictures of the broken runs, and the verdict of each run."""
@@ -67,7 +67,7 @@ class Shown:
         for run in self.runs:
             if run.is_broken:
                 lines += [*timeline(run, terminal_width()), ""]
-            headline = f"{run.variant}: {scenario.ways[run.variant].says}"
+            headline = f"{run.variant}: {scenario.variants[run.variant].summary}"
             lines += verdict(run, headline, run.reason or "")
         return [*lines, *paragraphs(f"Rule: {self.rule}")]
 
@@ -114,10 +114,10 @@ def verdict(run: Recording, headline: str, outcome: str) -> list[str]:
     lines: list[str] = []
     for line in between_words(f"{word}  {headline}", terminal_width(), "  ", "  "):
         lines.append(Painted(line, colour))
-    way = find(run.scenario).ways[run.variant]
-    is_explained = f"{run.schedule} ".startswith(f"{way.shows} ")
+    variant = find(run.scenario).variants[run.variant]
+    is_explained = f"{run.schedule} ".startswith(f"{variant.schedule} ")
     if is_explained:
-        outcome = f"{outcome} Why: {way.because}"
+        outcome = f"{outcome} Why: {variant.explanation}"
     lines += paragraphs(outcome, "  ")
     for other in run.also:
         lines += paragraphs(f"Also: {other}", "  ")

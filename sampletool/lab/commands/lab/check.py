@@ -38,7 +38,7 @@ class Explored:
 
 
 @dataclass(frozen=True)
-class Variant:
+class VariantReport:
     """What was explored of one variant."""
 
     variant: str
@@ -64,7 +64,7 @@ class Check:
     strikes: list[str]
     """What happens to the first worker: at each of its steps, there is a schedule with it."""
     not_explored: list[str]
-    variants: list[Variant]
+    variants: list[VariantReport]
 
     def lines(self) -> list[str]:
         """Return the verdict as text."""
@@ -85,7 +85,7 @@ class Check:
             strikes = f"{' or '.join(self.strikes)} at each step of A"
         return f"{counted(self.workers, 'worker')}, {counted(self.rounds, 'round')} each, {strikes}"
 
-    def _variant_lines(self, variant: Variant, width: int) -> list[str]:
+    def _variant_lines(self, variant: VariantReport, width: int) -> list[str]:
         lines = [f"  {variant.variant}: {_count(variant.named_steps)}"]
         lines += self._example_lines(variant.variant, variant.named_steps, width)
         if variant.every_step is not None:
@@ -166,13 +166,13 @@ def _not_explored(scenario: Scenario) -> list[str]:
     return [calls, " and ".join(missing), more_workers, shared_memory, other_machines]
 
 
-def _describe(variant: str, checked: CheckedVariant) -> Variant:
+def _describe(variant: str, checked: CheckedVariant) -> VariantReport:
     every_step = None
     workers = None
     if checked.every_step is not None:
         every_step = _explored(checked.every_step)
         workers = len(checked.every_step.recordings[0].workers)
-    return Variant(
+    return VariantReport(
         variant=variant,
         named_steps=_explored(checked.named_steps),
         every_step=every_step,

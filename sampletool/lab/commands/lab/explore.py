@@ -60,7 +60,7 @@ def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> 
     for name in one_by_one(context, wanted):
         runs = explore(context, find(name))
         scenarios.append(scenario_data(find(name), runs))
-        schedules += sum(len(way.recordings) for way in runs.values())
+        schedules += sum(len(exploration.recordings) for exploration in runs.values())
     page = one_file(scenarios).encode()
     if found not in (None, page):
         raise OutputExists(

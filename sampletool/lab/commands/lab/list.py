@@ -78,7 +78,7 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
                 title=scenario.title,
                 subtitle=scenario.subtitle,
                 rule=scenario.rule,
-                ways=list(scenario.ways),
+                ways=list(scenario.variants),
                 happened=happened,
                 link=link,
             )

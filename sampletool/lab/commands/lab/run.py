@@ -23,7 +23,7 @@ from ...scenario import (
     NAIVE,
     STORE_VARIABLE,
     Scenario,
-    Way,
+    Variant,
     find,
     is_right,
     names,
@@ -31,7 +31,7 @@ from ...scenario import (
 )
 from ...scratch import fork_server_for
 from ...svg import svg as draw_svg
-from ._options import AllOption, NameArgument, chosen, one_by_one, spec_with, ways_of_that
+from ._options import AllOption, NameArgument, chosen, complete_variant, one_by_one, spec_with
 from ._picture import AllShown, Shown, paragraphs
 
 spec = spec_with(
@@ -76,26 +76,26 @@ class _Request:
     workers: int | None
     every_step: bool
 
-    def variants(self) -> list[str]:
-        """Return the variants to run."""
+    def variant_names(self) -> list[str]:
+        """Return the names of the variants to run."""
         if self.variant is not None:
             return [self.variant]
         if self.schedule is not None:
             return [NAIVE]
         return [NAIVE, FIXED]
 
-    def schedule_of(self, way: Way, variant: str) -> str:
+    def schedule_of(self, variant: Variant, variant_name: str) -> str:
         """Return the requested schedule, or the one that the variant shows."""
         if self.schedule is not None:
             return self.schedule
-        if is_right(variant) and STORE_VARIABLE in os.environ:
+        if is_right(variant_name) and STORE_VARIABLE in os.environ:
             # On a server, a step is a whole function of the store. So there are fewer steps.
             return ""
-        return way.shows
+        return variant.schedule
 
-    def is_expected_to_break(self, variant: str) -> bool | None:
+    def is_expected_to_break(self, variant_name: str) -> bool | None:
         """Return whether this variant should break. None if that depends on the request."""
-        if is_right(variant):
+        if is_right(variant_name):
             return False
         if self.schedule is None and self.workers is None:
             return True
@@ -106,12 +106,12 @@ def show(context: Context, scenario: Scenario, request: _Request) -> Shown:
     """Run the variants of a scenario."""
     runs = []
     with fork_server_for(scenario.name) as fork_server:
-        for variant in request.variants():
-            schedule = request.schedule_of(way_of(scenario, variant), variant)
-            stepped = with_every_step(scenario, variant) if request.every_step else scenario
+        for variant_name in request.variant_names():
+            schedule = request.schedule_of(variant_named(scenario, variant_name), variant_name)
+            stepped = with_every_step(scenario, variant_name) if request.every_step else scenario
             played = play(
                 stepped,
-                variant,
+                variant_name,
                 schedule,
                 fork_server=fork_server,
                 workers=request.workers,
@@ -121,24 +121,24 @@ def show(context: Context, scenario: Scenario, request: _Request) -> Shown:
     return Shown(scenario.name, scenario.title, scenario.rule, runs)
 
 
-def way_of(scenario: Scenario, variant: str) -> Way:
+def variant_named(scenario: Scenario, variant_name: str) -> Variant:
     """Return a variant of a scenario. Raise InvalidValues if there is no such variant."""
-    if variant not in scenario.ways:
-        problem = f"{variant!r} is not a way of {scenario.name}"
-        hint = f"Its ways are {', '.join(scenario.ways)}."
-        raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant, hint))
-    return scenario.ways[variant]
+    if variant_name not in scenario.variants:
+        problem = f"{variant_name!r} is not a variant of {scenario.name}"
+        hint = f"Its variants are {', '.join(scenario.variants)}."
+        raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant_name, hint))
+    return scenario.variants[variant_name]
 
 
 def _count_breaks(
-    context: Context, name: str, variant: str, runs: int, workers: int | None
+    context: Context, name: str, variant_name: str, runs: int, workers: int | None
 ) -> Lucky:
     scenario = find(name)
-    context.progress(f"{name}, {variant}: {counted(runs, 'run')} by luck")
+    context.progress(f"{name}, {variant_name}: {counted(runs, 'run')} by luck")
     letters = LETTERS[: workers or scenario.workers]
-    way = way_of(scenario, variant)
-    broken = try_luck(scenario, way, runs, letters, context.signals.check)
-    return Lucky(name, variant, runs, broken)
+    variant = variant_named(scenario, variant_name)
+    broken = try_luck(scenario, variant, runs, letters, context.signals.check)
+    return Lucky(name, variant_name, runs, broken)
 
 
 def _surprises(shown: list[Shown], request: _Request) -> list[str]:
@@ -189,7 +189,7 @@ def command(
     variant: Annotated[
         str | None,
         typer.Option(
-            autocompletion=ways_of_that,
+            autocompletion=complete_variant,
             help="Run this variant: naive, fixed, or a wrong fix.  [default: naive, then fixed]",
         ),
     ] = None,

@@ -144,7 +144,7 @@ def no_transaction(breaks: str) -> Removal:
     """Return the removal of the transaction and its lock."""
     return Removal(
         "state/sqlite.py:SqliteStore.transact",
-        says="run each statement by itself, without a lock and without a transaction",
+        summary="run each statement by itself, without a lock and without a transaction",
         pattern=_TRANSACTION,
         instead="with self._our_errors():\n    return body(self._open(to_write=True))",
         breaks=breaks,
@@ -155,7 +155,7 @@ def with_reading_first(breaks: str) -> Removal:
     """Return the removal of the lock before the first read."""
     return Removal(
         "state/sqlite.py:SqliteStore.transact",
-        says="begin the transaction with a read, and take no lock before it",
+        summary="begin the transaction with a read, and take no lock before it",
         pattern=_TRANSACTION,
         instead="""\
 with self._our_errors():
