@@ -20,7 +20,7 @@ from ..kit.stepping.tracer import Ended
 from .play import Play, RunPlan
 from .recording import Played
 from .scenario import Scenario, Variant, find
-from .standing import of_coroutine, source_of
+from .standing import position_of_coroutine, source_of
 from .stepped_worker import Worker
 
 _NO_PROCESS: Any = SimpleNamespace(at="", past=())
@@ -37,7 +37,7 @@ class _Task(Worker):
         assert callable(variant.program)
         self.coroutine = variant.program(letter, world)
         source = source_of(scenario, variant)
-        self._describe = partial(of_coroutine, self.coroutine, source, scenario.private)
+        self._describe = partial(position_of_coroutine, self.coroutine, source, scenario.private)
         self._steps = [step for step in variant.steps if fnmatchcase(letter, step.file)]
         self._awaited: Any = None
 

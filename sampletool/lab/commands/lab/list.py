@@ -53,6 +53,7 @@ class Listing:
 
 
 def _number_of(numbered_name: tuple[int, str]) -> int:
+    """Return the number of a numbered name, which is its position in the list."""
     number, _name = numbered_name
     return number
 

@@ -1,4 +1,4 @@
-"""Run a scenario in real processes, along a schedule, and draw who did what when."""
+"""Run a scenario in real processes along a schedule, and draw its timeline."""
 
 import os
 from collections.abc import Sequence
@@ -31,7 +31,14 @@ from ...scenario import (
 )
 from ...scratch import fork_server_for
 from ...svg import svg as draw_svg
-from ._options import AllOption, NameArgument, chosen, complete_variant, one_by_one, spec_with
+from ._options import (
+    AllOption,
+    NameArgument,
+    complete_variant,
+    select_scenarios,
+    spec_with,
+    with_progress,
+)
 from ._picture import AllShown, Shown, paragraphs
 
 spec = spec_with(
@@ -47,7 +54,7 @@ THREE = ("lost-config-update", "torn-write", "double-claim")
 
 @dataclass(frozen=True)
 class Lucky:
-    """How often a variant broke without a schedule."""
+    """The number of runs of a variant that broke without a schedule."""
 
     scenario: str
     variant: str
@@ -55,7 +62,7 @@ class Lucky:
     broken: int
 
     def lines(self) -> list[str]:
-        """Return the count, and what it is worth."""
+        """Return the count as text, with a hint about how reliable it is."""
         count = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together"
         hint = "Luck is a bad teacher: arrange it instead, and it breaks every time."
         if self.broken == 0:
@@ -85,7 +92,7 @@ class _Request:
         return [NAIVE, FIXED]
 
     def schedule_of(self, variant: Variant, variant_name: str) -> str:
-        """Return the requested schedule, or the one that the variant shows."""
+        """Return the requested schedule, or the default schedule of the variant."""
         if self.schedule is not None:
             return self.schedule
         if is_right(variant_name) and STORE_VARIABLE in os.environ:
@@ -94,7 +101,7 @@ class _Request:
         return variant.schedule
 
     def is_expected_to_break(self, variant_name: str) -> bool | None:
-        """Return whether this variant should break. None if that depends on the request."""
+        """Return whether this variant must break. None if it may break or hold."""
         if is_right(variant_name):
             return False
         if self.schedule is None and self.workers is None:
@@ -103,14 +110,17 @@ class _Request:
 
 
 def show(context: Context, scenario: Scenario, request: _Request) -> Shown:
-    """Run the variants of a scenario."""
+    """Run the requested variants of a scenario, and return the recorded runs."""
     runs = []
     with fork_server_for(scenario.name) as fork_server:
         for variant_name in request.variant_names():
-            schedule = request.schedule_of(variant_named(scenario, variant_name), variant_name)
-            stepped = with_every_step(scenario, variant_name) if request.every_step else scenario
+            variant = variant_named(scenario, variant_name)
+            schedule = request.schedule_of(variant, variant_name)
+            played_scenario = scenario
+            if request.every_step:
+                played_scenario = with_every_step(scenario, variant_name)
             played = play(
-                stepped,
+                played_scenario,
                 variant_name,
                 schedule,
                 fork_server=fork_server,
@@ -122,7 +132,7 @@ def show(context: Context, scenario: Scenario, request: _Request) -> Shown:
 
 
 def variant_named(scenario: Scenario, variant_name: str) -> Variant:
-    """Return a variant of a scenario. Raise InvalidValues if there is no such variant."""
+    """Return the variant with this name. Raise InvalidValues if the scenario has none."""
     if variant_name not in scenario.variants:
         problem = f"{variant_name!r} is not a variant of {scenario.name}"
         hint = f"Its variants are {', '.join(scenario.variants)}."
@@ -133,6 +143,7 @@ def variant_named(scenario: Scenario, variant_name: str) -> Variant:
 def _count_breaks(
     context: Context, name: str, variant_name: str, runs: int, workers: int | None
 ) -> Lucky:
+    """Run a variant without a schedule, and count the runs that break."""
     scenario = find(name)
     context.progress(f"{name}, {variant_name}: {counted(runs, 'run')} by luck")
     letters = LETTERS[: workers or scenario.workers]
@@ -142,7 +153,7 @@ def _count_breaks(
 
 
 def _surprises(shown: list[Shown], request: _Request) -> list[str]:
-    """Return what is not as expected in these runs."""
+    """Return a sentence for each run with an unexpected result."""
     surprises = []
     for each in shown:
         for run in each.runs:
@@ -153,13 +164,14 @@ def _surprises(shown: list[Shown], request: _Request) -> list[str]:
 
 
 def _refuse_all(every: bool) -> None:
+    """Raise InvalidValues if --all was given."""
     if every:
         problem = "--all takes no other option of this command"
         raise InvalidValues(Mistake("--all", "INVALID_VALUE", problem))
 
 
 def _three_names() -> list[str]:
-    """Return the names in THREE. A project without a part does not have its scenarios."""
+    """Return the names in THREE that exist. A project may have removed some of the scenarios."""
     return [name for name in THREE if name in names()]
 
 
@@ -172,7 +184,9 @@ def _run_all(
     in_full: bool,
 ) -> Shown | AllShown:
     """Run scenarios. Raise UnexpectedOutcome if a run is not as expected."""
-    shown = [show(context, find(each), request) for each in one_by_one(context, wanted)]
+    shown = []
+    for name in with_progress(context, wanted):
+        shown.append(show(context, find(name), request))
     if svg is not None:
         replace(svg.resolve(), draw_svg(shown[0].runs).encode())
     result: Shown | AllShown = shown[0] if in_full else AllShown(shown)
@@ -227,7 +241,7 @@ def command(
     if every_step and schedule is None:
         problem = "--every-step needs --schedule"
         raise InvalidValues(Mistake("--every-step", "INVALID_VALUE", problem))
-    wanted = chosen(name, every, () if needs_one_scenario else _three_names())
+    wanted = select_scenarios(name, every, () if needs_one_scenario else _three_names())
     if by_luck:
         return _count_breaks(ctx.obj, wanted[0], variant or NAIVE, runs, workers)
     request = _Request(variant=variant, schedule=schedule, workers=workers, every_step=every_step)
