@@ -48,19 +48,19 @@ _process_time = time.process_time
 
 
 class Program(Protocol):
-    """What is run: a learner's file, or a variant of a scenario."""
+    """The program that the threads run: a learner's file, or a variant of a scenario."""
 
     def work(self, letter: str) -> Outcome:
-        """Run a worker, in a thread."""
+        """Run a worker in the current thread. Return how it ended."""
 
     def run(self, part: str) -> Outcome:
-        """Run another function, in the main thread."""
+        """Run another function of the program in the main thread. Return how it ended."""
 
     def look(self) -> str:
-        """Return what the threads share, for the lab."""
+        """Return the state that the threads share, as text for the lab."""
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
-        """Return where a thread stands, for the lab."""
+        """Return facts about the position of a thread for the lab."""
 
 
 class Worker:
@@ -69,16 +69,16 @@ class Worker:
     def __init__(self, letter: str, work: Callable[[str], Outcome]) -> None:
         self.letter = letter
         self.stop: dict[str, Any] | None = None
-        """Where it stands, for the lab. None before it starts and when it is over."""
+        """The facts about its stop, for the lab. None before it starts and after its end."""
         self.effects: Effects = {}
-        """What it has read and changed since it went on."""
+        """The resources that it has read or changed since it continued."""
         self.outcome: Outcome | None = None
-        """How it ended. None as long as it runs."""
+        """The outcome of the worker. None while it runs."""
         self.locks_created = 0
         self.loaded_object_at: tuple[FrameType, int] | None = None
-        """The frame and line in which it has loaded an object that others may change."""
+        """The frame and line in which it has loaded an object that other threads may change."""
         self.instructions = 0
-        """How many instructions it has run since its last stop."""
+        """The number of instructions since its last stop."""
         self._work = work
         self._turn = _new_real_lock()
         self._turn.acquire()
@@ -96,25 +96,25 @@ class Worker:
         threads.give_turn_back(self)
 
     def take_turn(self) -> None:
-        """Let it go on."""
+        """Let the thread continue. Called in the main thread."""
         self.effects = {}
         self.instructions = 0
         self._turn.release()
 
     def wait_for_turn(self) -> None:
-        """Stand still until it is its turn."""
+        """Stop the thread until it may continue. Called in the thread itself."""
         self._turn.acquire()
 
 
 class Threads:
-    """The workers of this process, and whose turn it is."""
+    """Controls which thread of this process runs."""
 
     def __init__(
         self, finder: AccessFinder, describe: Callable[[FrameType], dict[str, Any]]
     ) -> None:
         self.finder = finder
         self.current: Worker | None = None
-        """The worker whose turn it is. None if the main thread runs."""
+        """The worker that runs now. None if the main thread runs."""
         self.locks_created = 0
         self.locks_held: set[str] = set()
         self._describe = describe
@@ -162,7 +162,7 @@ class Threads:
         effects: Effects,
         **facts: Any,
     ) -> None:
-        """Let the current worker stand still until the lab lets it go on."""
+        """Stop the current worker before an event, until the lab lets it continue."""
         worker = self.current
         assert worker is not None
         worker.stop = {"event": event, "name": name, **self._describe(frame), **facts}
@@ -175,6 +175,7 @@ class Threads:
         _ = frame.f_locals
 
     def _stop_before_access(self, frame: FrameType) -> None:
+        """Stop the current worker if its next instruction uses shared memory."""
         worker = self.current
         if worker is None:
             return
@@ -213,7 +214,7 @@ class SteppedLock:
         self.holder: str | None = None
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Take the lock. While another thread has it, stand still."""
+        """Take the lock. Stop while another thread has it. Return whether the lock was taken."""
         worker = self._threads.current
         if worker is None:
             return self._acquire_in_main_thread(blocking)
@@ -269,10 +270,11 @@ class SteppedLock:
         self.holder = None
 
     def name(self) -> str:
-        """Return what the file calls this lock."""
+        """Return the name of this lock in the file."""
         return _find_name(self, self._globals, _DEEPEST_SEARCH) or "a lock"
 
     def _acquire_in_main_thread(self, blocking: bool) -> bool:
+        """Take the lock for the main thread. Return False or raise an error if it is taken."""
         if self.holder is not None:
             if not blocking:
                 return False
@@ -282,6 +284,7 @@ class SteppedLock:
         return True
 
     def _stop(self, frame: FrameType, event: str, verb: str, effects: Effects) -> None:
+        """Stop the current worker before an event of this lock."""
         name = self.name()
         self._threads.stop(frame, event, name, effects, verb=verb, lock=self._resource)
 
@@ -312,6 +315,7 @@ def _find_name(wanted: object, names: dict[Any, Any], depth: int) -> str | None:
 
 
 def _parts_of(value: object) -> dict[Any, Any]:
+    """Return the items or the attributes of an object, by index, key or name."""
     if isinstance(value, dict):
         return value
     if isinstance(value, list | tuple):
@@ -320,9 +324,10 @@ def _parts_of(value: object) -> dict[Any, Any]:
 
 
 def replace_locks(threads: Threads, names: dict[str, Any]) -> None:
-    """Let everything that is created from now on use the lock at which a worker stops.
+    """Replace the locks of `threading` with locks at which a worker stops.
 
-    `names` are the variables that may hold a lock: they give it a name.
+    This affects only locks that are created from now on. `names` are the variables of the file, in
+    which a lock finds its name.
     """
     SteppedLock._threads = threads
     SteppedLock._globals = names

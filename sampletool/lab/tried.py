@@ -1,7 +1,7 @@
-"""A learner's own file as a scenario: each call of its worker is a step, and its invariant judges.
+"""Run a learner's own file as a scenario: each call of worker() that uses files is a step.
 
-All of its functions run in processes of their own, so that nothing in the file stops or changes
-this one.
+The functions of the file run in processes of their own, so that the file cannot stop or change this
+process.
 """
 
 import ast
@@ -32,16 +32,16 @@ _PATIENCE_SECONDS = 10
 _LONGEST_LOOK = 40
 
 RunPart = Callable[[str, Path, Sequence[str]], Outcome]
-"""A function that runs prepare(), always() or invariant(), given the workers that were killed."""
+"""A function that runs a function of the file: its name, the directory, the killed workers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """How far the schedules of a file are explored."""
+    """The bound within which the schedules of a file are explored."""
 
     workers: int = 2
     rounds: int = 1
-    """How often each worker calls worker()."""
+    """The number of times that each worker calls worker()."""
     kill: bool = False
     """Whether A is also killed, after each of its steps."""
     power_cut: bool = False
@@ -71,7 +71,7 @@ class Bound:
 
 
 class TriedFile:
-    """A learner's file that is run. Get one from `trying`."""
+    """A learner's file that is ready to be run. `trying` creates it."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class TriedFile:
         self._check = check
         self._has_always = "always" in functions
         self._judged_disks: dict[tuple[str, frozenset[tuple[str, bytes]]], str | None] = {}
-        """What after_power_cut() says is broken, by the worker that has finished and the files."""
+        """The problem that after_power_cut() reports, by finished worker and files."""
         self._takes_killed = _takes_argument(file, "invariant")
         self._worker_program = (
             "sampletool.lab.learner",
@@ -106,7 +106,7 @@ class TriedFile:
 
     @property
     def judges_kills(self) -> bool:
-        """Whether invariant() is judged after a kill: it has to be told who was killed."""
+        """Whether invariant() judges runs with a kill. Then it takes the killed worker."""
         return self._takes_killed
 
     def follow(
@@ -115,13 +115,16 @@ class TriedFile:
         choose: Choose = choose_first,
         kill_after: int | None = None,
     ) -> Played:
-        """Follow a schedule, and then choose how to continue."""
+        """Run the file along a schedule, and return the recorded run.
+
+        After the schedule, `choose` chooses each token. A is killed after `kill_after` steps.
+        """
         plan = RunPlan(schedule=schedule, choose=choose, kill_after=kill_after)
         if self.bound.threads:
             return self._follow_with_threads(plan)
         variant = self._describe_variant(prepare=self._prepare)
         return play(
-            self._describe_scenario(variant, look=_SeenFiles, run_part=self._run_in_process),
+            self._describe_scenario(variant, look=_ShownDirectory, run_part=self._run_in_process),
             YOURS,
             fork_server=self._fork_server,
             workers=self.bound.workers,
@@ -132,7 +135,7 @@ class TriedFile:
     def runs(
         self, report_progress: Callable[[str], None] = lambda line: None
     ) -> Generator[Played, None, None]:
-        """Yield a run of each class of schedules. Close the generator if you do not take all."""
+        """Yield one run of each class of schedules. Close the generator if you do not take all."""
         return every_class(
             self._follow_planned,
             kills=self.bound.kill,
@@ -140,18 +143,19 @@ class TriedFile:
         )
 
     def _follow_planned(self, schedule: str, choose: Choose, kill_after: int | None) -> Played:
-        """Follow a schedule of the search. It was possible before, so it has to be possible now."""
+        """Follow a schedule that was possible before. Raise NotDeterministic if it is not now."""
         try:
             return self.follow(schedule, choose, kill_after)
         except InvalidValues:
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
     def _follow_with_threads(self, plan: RunPlan) -> Played:
-        """Follow the plan in a process whose threads are the workers.
+        """Run the file in one process whose threads are the workers. Return the recorded run.
 
-        The file's other functions run in the same process, because they share its variables.
+        prepare(), always() and invariant() run in the same process, because they use its variables.
         """
         letters = LETTERS[: self.bound.workers]
+        # The process of the threads calls prepare() itself.
         variant = self._describe_variant(prepare=lambda _directory: None)
         with scratch(variant) as (directory, environ):
             threaded_process = ThreadedProcess(
@@ -174,6 +178,7 @@ class TriedFile:
                 return Play(scenario, YOURS, workers, directory).follow(plan)
 
     def _describe_variant(self, prepare: Callable[[Path], None]) -> Variant:
+        """Return the file as the only variant of a scenario."""
         return Variant(
             "",
             "",
@@ -186,6 +191,7 @@ class TriedFile:
     def _describe_scenario(
         self, variant: Variant, look: Callable[[Path], object], run_part: RunPart
     ) -> Scenario:
+        """Return a scenario for the file, with empty texts."""
         return Scenario(
             title="",
             rule="",
@@ -201,11 +207,12 @@ class TriedFile:
         )
 
     def _prepare(self, directory: Path) -> None:
+        """Run prepare() of the file. Raise CannotTry if it fails."""
         outcome = self._run_in_process("prepare", directory, ())
         self._broken_part("prepare", outcome, is_serial=True)
 
     def _judge(self, history: History, run_part: RunPart) -> Iterator[str]:
-        """Yield what is broken: first what the workers' exit codes say, then what the file says."""
+        """Yield the problems of a run: failures of workers, or else the problem that the file finds."""
         self._raise_if_refused(history)
         if not history.is_over:
             yield from self._judge_moment(history, run_part)
@@ -223,7 +230,7 @@ class TriedFile:
             yield broken
 
     def _judge_moment(self, history: History, run_part: RunPart) -> Iterator[str]:
-        """Yield what is broken after a step."""
+        """Yield the problems after a step."""
         if self._has_always:
             outcome = run_part("always", history.directory, ())
             broken = self._broken_part("always", outcome, is_serial=True)
@@ -233,7 +240,7 @@ class TriedFile:
             yield from self._judge_disks(history)
 
     def _judge_disks(self, history: History) -> Iterator[str]:
-        """Yield what is broken if the power fails now. Only what A has done may be lost."""
+        """Yield the first problem of a power cut at this moment. Only changes by A may be lost."""
         finished = LETTERS[0] if history.exit_codes.get(LETTERS[0]) == 0 else ""
         for files in history.disks():
             state = (finished, frozenset(files.items()))
@@ -245,7 +252,7 @@ class TriedFile:
                 return
 
     def _judge_disk(self, directory: Path, files: Files, finished: str) -> str | None:
-        """Return what after_power_cut() says is broken if the disk has these files."""
+        """Return the problem that after_power_cut() reports for these files, or None."""
         with TemporaryDirectory(dir=directory.parent) as disk:
             for name, content in files.items():
                 Path(disk, name).write_bytes(content)
@@ -261,6 +268,7 @@ class TriedFile:
                 raise CannotTry(file=str(self.file), problem=without_full_stop(problem))
 
     def _failures(self, history: History) -> Iterator[str]:
+        """Yield a sentence for each worker that failed. Raise CannotTry if it failed alone."""
         for letter, exit_code in history.exit_codes.items():
             if exit_code == 0:
                 continue
@@ -272,9 +280,9 @@ class TriedFile:
             yield f"{letter} failed, {without_full_stop(reason)}."
 
     def _run_in_process(self, part: str, directory: Path, names: Sequence[str]) -> Outcome:
-        """Run this function of the file in a process of its own.
+        """Run a function of the file in a process of its own. Return how it ended.
 
-        `names` are the workers that it is told of: those that were killed, for example.
+        `names` are the arguments of the function: the killed workers, for example.
         """
         path = str(self.file.absolute())
         program = ["-m", "sampletool.lab.learner", path, part, *names]
@@ -291,7 +299,7 @@ class TriedFile:
         return Outcome(process.returncode, last_line or f"exit code {process.returncode}")
 
     def _broken_part(self, part: str, outcome: Outcome, *, is_serial: bool) -> str | None:
-        """Return what the function says is broken. Raise CannotTry if it has failed itself."""
+        """Return the problem that a function reports, or None. Raise CannotTry if it fails."""
         if outcome.exit_code == 0:
             return None
         if outcome.exit_code == BROKEN:
@@ -300,19 +308,20 @@ class TriedFile:
         if outcome.exit_code in (REFUSED, BAD_FILE):
             raise CannotTry(file=str(self.file), problem=reason)
         if outcome.exit_code == CANNOT_JUDGE and not is_serial:
-            # It can judge what one worker after the other leaves. So the schedule is to blame.
+            # The function has not failed after serial runs, so this schedule causes the failure.
             return f"{part}() failed, {reason}."
         raise CannotTry(file=str(self.file), problem=f"{part}() failed, {reason}")
 
 
 def _refuse_kill() -> InvalidValues:
+    """Return the error for --kill with workers that are threads."""
     problem = "--kill needs workers that are processes, but this file says that they are threads"
     hint = "A thread cannot be killed alone. Run the command without --kill."
     return InvalidValues(Mistake("--kill", "INVALID_VALUE", problem, suggestion=hint))
 
 
 def without_full_stop(text: str) -> str:
-    """Return a reason to which the caller adds a full stop."""
+    """Return the text without the full stop at its end, if it has one."""
     return text.removesuffix(".")
 
 
@@ -348,6 +357,7 @@ def trying(
 
 
 def _explain(problem: str, *, has_threads: bool) -> str:
+    """Return a problem of a run in words for the author of the file."""
     if "came to none of its steps" not in problem:
         return problem
     if has_threads:
@@ -359,15 +369,17 @@ def _explain(problem: str, *, has_threads: bool) -> str:
 
 
 def _functions_of(file: Path) -> dict[str, ast.FunctionDef]:
-    """Return the functions of a file, by name. Empty if it is not Python: running it says why."""
+    """Return the functions of a file by name. Return none if it is not valid Python."""
     tree = _parse(file)
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def _parse(file: Path) -> ast.Module:
+    """Return the syntax tree of a file. Return an empty one if it is not valid Python."""
     try:
         return ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
+        # Running the file reports the syntax error.
         return ast.Module([], [])
 
 
@@ -400,19 +412,20 @@ def declares_kill(file: Path) -> bool:
 
 
 def _takes_argument(file: Path, name: str) -> bool:
+    """Return whether the file has a function with this name that takes an argument."""
     function = _functions_of(file).get(name)
     return function is not None and bool(function.args.args)
 
 
 def _is_serial(history: History) -> bool:
-    """Return whether each worker began when the one before it had ended."""
+    """Return whether the workers ran one after the other."""
     letters = [moment.worker for moment in history.moments]
     return letters == sorted(letters)
 
 
 @dataclass(frozen=True)
-class _SeenFiles:
-    """The directory, and the files in it in a few characters."""
+class _ShownDirectory:
+    """A directory. Its text form shows the files in it in a few characters."""
 
     directory: Path
 

@@ -1,4 +1,4 @@
-"""The data of one scenario for the explorer's script: its texts, and the runs of each variant."""
+"""Collect the data of one scenario for the explorer's script: its texts and recorded runs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,36 +29,51 @@ _TEXTS = (
 
 
 def scenario_data(scenario: Scenario, explorations: Mapping[str, Exploration]) -> dict[str, Any]:
-    """Return the texts of a scenario and the recordings of its variants."""
+    """Return the texts of a scenario, and the data of the explored variants."""
     data = {field: getattr(scenario, field) for field in _TEXTS}
     data["level"] = level_of(scenario.name)
-    ways = {}
+    variants = {}
     for variant_name, exploration in explorations.items():
-        ways[variant_name] = _variant_data(
+        variants[variant_name] = _variant_data(
             scenario, scenario.variants[variant_name], exploration.recordings
         )
-    data["ways"] = ways
+    # The explorer's script reads the variants under this name.
+    data["ways"] = variants
     return data
 
 
 def schedules_of(variant: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Yield each schedule in the data of a variant, and why its run is broken, or None."""
+    """Yield each schedule of a variant with the problem of its run, or None if the run holds.
 
-    def walk(index: int, tokens: list[str]) -> Iterator[tuple[str, str | None]]:
-        _, next_nodes, *reason = variant["nodes"][index]
-        if reason:
-            yield " ".join(tokens), reason[0]
-        for token, next_index in next_nodes.items():
-            yield from walk(next_index, [*tokens, token])
+    `variant` is the data of a variant in `scenario_data`. run_tree.py describes its nodes.
+    """
+    return _schedules_below(variant["nodes"], variant["root"], [])
 
-    return walk(variant["root"], [])
+
+def _schedules_below(
+    nodes: Sequence[Sequence[Any]], index: int, tokens: list[str]
+) -> Iterator[tuple[str, str | None]]:
+    """Yield each schedule that continues from the node at `index`, to which `tokens` lead."""
+    node = nodes[index]
+    next_nodes = node[1]
+    if not next_nodes:
+        # Only a node at the end of a schedule has a third part.
+        problem = node[2]
+        yield " ".join(tokens), problem
+    for token, next_index in next_nodes.items():
+        yield from _schedules_below(nodes, next_index, [*tokens, token])
 
 
 def _variant_data(
     scenario: Scenario, variant: Variant, recordings: Sequence[Recording]
 ) -> dict[str, Any]:
+    """Return the texts, the source and the recorded runs of one variant."""
     path = Path(source_of(scenario, variant))
-    places = {event.at for run in recordings for event in run.events if event.at}
+    places = set()
+    for recording in recordings:
+        for event in recording.events:
+            if event.at is not None:
+                places.add(event.at)
     source = shown_source(path, _main_function(scenario, variant), places)
     tree = build_run_tree(recordings, source.line_of)
     with scratch(variant) as (directory, _):

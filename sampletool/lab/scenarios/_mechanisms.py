@@ -1,10 +1,10 @@
-"""Removals of the lock, which several scenarios name as a mechanism."""
+"""Removals of the production lock, a mechanism of several scenarios."""
 
 from ..scenario import Removal
 
 
 def without_lock(breaks: str) -> Removal:
-    """Return the removal after which a process continues without the lock."""
+    """Return the removal that lets a process continue without the lock."""
     return Removal(
         "kit/safety/lock.py:Lock._lock_file",
         summary="continue without the lock",
@@ -15,7 +15,7 @@ def without_lock(breaks: str) -> Removal:
 
 
 def with_shared_lock(breaks: str) -> Removal:
-    """Return the removal after which several processes can hold the lock."""
+    """Return the removal that lets several processes hold the lock."""
     return Removal(
         "kit/safety/lock.py:Lock.exclusively",
         summary="take a lock that several processes may hold",

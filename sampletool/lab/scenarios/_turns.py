@@ -16,7 +16,7 @@ def work(worker: str) -> None:
 
 
 def intruders(history: History) -> Iterator[str]:
-    """Yield a sentence for each worker that did the work without holding the lock."""
+    """Yield a sentence for each worker that wrote to the log without holding the lock."""
     holders: Sequence[str] = ()
     for moment in history.moments:
         has_worked = str(moment.before) != str(moment.after)
@@ -26,10 +26,12 @@ def intruders(history: History) -> Iterator[str]:
 
 
 def prepare(directory: Path) -> None:
+    """Create an empty log."""
     (directory / "log").touch()
 
 
 def look(directory: Path) -> str:
+    """Return the workers in the log, in their order, as text."""
     letters = (directory / "log").read_text()
     if not letters:
         return "nobody worked"
