@@ -212,7 +212,7 @@ class TriedFile:
         self._broken_part("prepare", outcome, is_serial=True)
 
     def _judge(self, history: History, run_part: RunPart) -> Iterator[str]:
-        """Yield the problems of a run: failures of workers, or else the problem that the file finds."""
+        """Yield the problems of a run: failed workers, or else the problem that the file finds."""
         self._raise_if_refused(history)
         if not history.is_over:
             yield from self._judge_moment(history, run_part)

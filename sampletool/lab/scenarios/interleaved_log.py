@@ -16,7 +16,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ...kit.call_log import append
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Removal, Scenario, Step, Variant
 from ._mechanisms import without_lock
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...kit.safety.errors import Interrupted
 from ...kit.safety.signals import Signals
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Removal, Scenario, Step, Variant
 from ._turns import WORK, intruders, look, prepare, work
 
@@ -71,7 +71,7 @@ def fixed_at_once(worker: str) -> None:
 
 
 def serve_on(worker: str) -> None:
-    """Let A, which is the server, run until B has had its turn."""
+    """Run until B has written to the log, if this worker is A, the server. Return at once in B."""
     while worker == "A" and "B" not in Path("log").read_text():
         os.listdir(".")
         time.sleep(0.001)

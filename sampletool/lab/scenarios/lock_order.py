@@ -9,7 +9,7 @@ starts.
 
 from collections.abc import Iterator
 
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Removal, Scenario, Step, Variant
 from ._turns import WORK, look, prepare, work
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from ...kit.safety.atomic_file import replace
 from ...kit.safety.children import Children
 from ...kit.safety.signals import Signals
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Removal, Scenario, Step, Variant
 
 COMPILER = """
@@ -71,7 +71,7 @@ def publish(worker: str) -> None:
 
 
 def look_around() -> None:
-    """Take a step as soon as the compiler waits for C."""
+    """Wait for a moment. If the compiler is ready, this is a step of the schedule."""
     if os.path.exists("ready"):
         os.listdir(".")
     time.sleep(0.001)
@@ -108,7 +108,7 @@ def prepare(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Build:
-    """What the builds have left behind."""
+    """The results of the builds."""
 
     output: str
     has_overlapped: bool

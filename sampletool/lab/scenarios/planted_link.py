@@ -45,7 +45,7 @@ def is_link(path: Path) -> bool:
 
 
 def has_planted(worker: str) -> bool:
-    """Return whether this is B. Then let B plant a link and remove it again."""
+    """Plant a link and remove it again, and return True, if this is B. Return False for A."""
     if worker != "B":
         return False
     with suppress(FileExistsError):

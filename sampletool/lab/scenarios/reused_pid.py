@@ -46,7 +46,7 @@ def fixed(worker: str) -> None:
 
 
 def stop(pid: int, process: int | None = None) -> None:
-    """Send TERM, through the pidfd if there is one. The pid could be reused even now."""
+    """Send TERM, through the pidfd if there is one, because the pid may have been reused."""
     sys.audit("stepping.verb", "stop")
     with suppress(ProcessLookupError):
         if process is None:
@@ -64,7 +64,7 @@ def name_of(pid: int) -> str:
 
 
 def is_the_stranger(worker: str) -> bool:
-    """Return whether this is B. Then let B take over the pid, and work."""
+    """Take over the pid of the server, and return True, if this is B. Return False for A."""
     if worker != "B":
         return False
     log = os.open("log", os.O_APPEND | os.O_WRONLY)

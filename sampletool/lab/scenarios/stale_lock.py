@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Scenario, Step, Variant
 from ._mechanisms import with_shared_lock, without_lock
 from ._turns import WORK, look, prepare, work

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Removal, Scenario, Step, Variant
 from ._mechanisms import without_lock
 
@@ -82,7 +82,7 @@ def prepare(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Jobs:
-    """Who is in the middle of a job, and how many jobs each worker has done."""
+    """The workers in the middle of a job, and the number of jobs that each worker has done."""
 
     at_work: Sequence[str]
     done: Mapping[str, int]

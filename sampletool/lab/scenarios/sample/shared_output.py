@@ -37,8 +37,9 @@ def write_lines(name: str, worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
-    """Run with a home directory of its own, as in two containers: A and B share the path, but no
-    lock.
+    """Run `tool process` with a home directory of its own, as in a container.
+
+    So A and B share the output path, but no lock.
     """
     home = Path(os.environ["HOME"], worker)
     home.mkdir(mode=0o700)
@@ -54,12 +55,12 @@ def prepare(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Results:
-    """What the runs have written."""
+    """The results of the runs."""
 
     shared: str
-    """What the shared file contains."""
+    """The content of the shared file."""
     owner_of_result: dict[str, str]
-    """For each worker, whose result it reads as its own."""
+    """For each worker, the worker whose result it reads as its own."""
 
     def __str__(self) -> str:
         return self.shared
@@ -84,7 +85,7 @@ def look(directory: Path) -> Results:
 
 
 def shown(text: str, owner: str) -> str:
-    """Return a short text for the content of a file. `owner` is empty if it is nobody's result."""
+    """Return a short text for the content of a file. `owner` is empty if it is no result."""
     if owner:
         return f"result of {owner}"
     one_line = text.replace("\n", " / ").replace("\0", "·").strip()
@@ -94,7 +95,7 @@ def shown(text: str, owner: str) -> str:
 
 
 def find_owner(file: Path, directory: Path) -> str:
-    """Return the worker whose result this file has. Return an empty text if it has none."""
+    """Return the worker whose result is in this file, or "" if there is none."""
     text = file.read_text()
     for letter in "ABC":
         if text == f"{letter} begins\n{letter} ends\n":

@@ -65,7 +65,7 @@ def fixed_slow(worker: str) -> None:
 
 
 def no_response_yet() -> bool:
-    """Return whether B, the second attempt, has a reason to start: no response has arrived."""
+    """Return whether no response has arrived. Only then, B starts the second attempt."""
     return "response" not in os.listdir(".")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from ....kit.contract.errors import KeyNotFound
 from ....state.store import Store
 from ....state.update import update
-from ...ours import PATIENT_WAIT_SECONDS, lock_named
+from ...production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ...scenario import History, Removal, Scenario, Step, Variant
 from ._stores import key, open_here, steps, store_in, writes
 

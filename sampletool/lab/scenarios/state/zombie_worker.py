@@ -60,7 +60,7 @@ def prepare(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """Who has the job, and the result that is stored."""
+    """The owner of the job, and the stored result."""
 
     owner: str
     result: str
