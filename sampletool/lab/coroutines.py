@@ -18,7 +18,7 @@ from typing import Any
 from ..kit.contract.errors import InvalidValues
 from ..kit.stepping.tracer import Ended
 from .play import Play, RunPlan
-from .recording import Played
+from .recording import PlayedRun
 from .scenario import Scenario, Variant, find
 from .standing import position_of_coroutine, source_of
 from .stepped_worker import Worker
@@ -72,7 +72,7 @@ class _Task(Worker):
             self.run_to_next_step()
 
 
-async def _play(name: str, variant_name: str, schedule: str, letters: str) -> Played:
+async def _play(name: str, variant_name: str, schedule: str, letters: str) -> PlayedRun:
     """Run a variant of a scenario along this schedule, and return the recorded run."""
     scenario = find(name)
     assert scenario.world is not None

@@ -27,7 +27,7 @@ from ..kit.contract.text import counted
 from ..kit.stepping.fork_server import ForkServer
 from .errors import UnexpectedOutcome
 from .play import RunPlan, play
-from .recording import Played, Recording
+from .recording import PlayedRun, Recording
 from .reduction import Choose, NotDeterministic, Run, Search
 from .scenario import KILL, Scenario, is_right, with_every_step
 from .scratch import fork_server_for
@@ -161,7 +161,7 @@ def explore_every_step(
     """
     stepped = with_every_step(scenario, variant_name)
 
-    def run(schedule: str, choose: Choose, kill_after: int | None) -> Played:
+    def run(schedule: str, choose: Choose, kill_after: int | None) -> PlayedRun:
         plan = RunPlan(schedule=schedule, choose=choose, kill_after=kill_after)
         try:
             return play(
@@ -201,7 +201,7 @@ class RunWithKill(Protocol):
     It kills A after `kill_after` steps of A, or not at all if this is None.
     """
 
-    def __call__(self, schedule: str, choose: Choose, kill_after: int | None) -> Played: ...
+    def __call__(self, schedule: str, choose: Choose, kill_after: int | None) -> PlayedRun: ...
 
 
 def every_class(
@@ -209,7 +209,7 @@ def every_class(
     *,
     kills: bool = False,
     report_progress: Callable[[str], None] = lambda line: None,
-) -> Generator[Played, None, None]:
+) -> Generator[PlayedRun, None, None]:
     """Yield one run of each class of schedules. With `kills`, then add the runs that kill A.
 
     A program that is killed after its second step is another program, with other classes of
@@ -234,19 +234,19 @@ def _search(
     run: RunWithKill,
     kill_after: int | None,
     report_progress: Callable[[str], None],
-) -> Generator[Played, None, None]:
+) -> Generator[PlayedRun, None, None]:
     """Yield one run of each class, and kill A after this number of its steps. None: no kill."""
     run_with_kill: Run = partial(run, kill_after=kill_after)
     return Search(run_with_kill, report_progress).runs()
 
 
-def _has_strike(played: Played) -> bool:
+def _has_strike(played: PlayedRun) -> bool:
     """Return whether a worker was killed in this run."""
     return any(event.outcome == "struck" for event in played.recording.events)
 
 
 def explore_variant(
-    run_schedule: Callable[[str], Played],
+    run_schedule: Callable[[str], PlayedRun],
     report_progress: Callable[[str], None] = lambda line: None,
 ) -> Exploration:
     """Run every schedule, and return the runs in the order of their schedules."""
@@ -256,7 +256,7 @@ def explore_variant(
 
 
 def every_run(
-    run_schedule: Callable[[str], Played],
+    run_schedule: Callable[[str], PlayedRun],
     report_progress: Callable[[str], None] = lambda line: None,
 ) -> Generator[Recording, None, None]:
     """Yield one run of each schedule, always in the same order.
@@ -277,7 +277,7 @@ def every_run(
                 report_progress(f"{len(pending)} more schedules, at least.")
 
 
-def _new_schedules(requested: int, played: Played) -> list[list[str]]:
+def _new_schedules(requested: int, played: PlayedRun) -> list[list[str]]:
     """Return the beginnings of schedules that differ from this run in their last token.
 
     The first `requested` tokens of the run were requested. Other runs cover their alternatives,

@@ -1,5 +1,8 @@
 """Play one schedule for real: the workers are stepped processes that continue only in their turn.
 
+A schedule consists of *tokens*: `A1` is the first step of worker A, and `A!` is a *strike*, such as
+a kill, that hits A between two steps. recording.py describes all kinds of tokens.
+
 A *step* of a worker lasts until the event that begins its next step, or until the worker exits.
 Usually, only the events that the scenario names begin a step.
 
@@ -30,8 +33,8 @@ from ..kit.stepping.tracer import SteppedProcess
 from .errors import UnexpectedOutcome
 from .recording import (
     Event,
-    Happened,
-    Played,
+    EventOutcome,
+    PlayedRun,
     Recording,
     Turn,
     Verdict,
@@ -87,7 +90,7 @@ def play(
     workers: int | None = None,
     check: Callable[[], None] = lambda: None,
     plan: RunPlan | None = None,
-) -> Played:
+) -> PlayedRun:
     """Run a variant along a schedule, and return the recorded run.
 
     After the schedule, the workers run to their ends one after the other. `plan` replaces
@@ -103,7 +106,7 @@ def play(
         return _play_coroutines(scenario, variant_name, letters, plan, fork_server)
     with scratch(variant) as (directory, environ), ExitStack() as stack:
         worker_class = EveryStepWorker if variant.takes_every_step else Worker
-        players = []
+        stepped_workers = []
         for letter in letters:
             stepped = SteppedProcess(
                 ["-m", *variant.worker, letter],
@@ -113,8 +116,8 @@ def play(
                 fork_server=fork_server,
             )
             stack.enter_context(stepped)
-            players.append(worker_class(letter, variant, stepped, check))
-        return Play(scenario, variant_name, players, directory).follow(plan)
+            stepped_workers.append(worker_class(letter, variant, stepped, check))
+        return Play(scenario, variant_name, stepped_workers, directory).follow(plan)
 
 
 def _play_threads(
@@ -124,7 +127,7 @@ def _play_threads(
     plan: RunPlan,
     fork_server: ForkServer,
     check: Callable[[], None],
-) -> Played:
+) -> PlayedRun:
     """Run workers that are threads of one process, and return the recorded run."""
     # The process of the threads prepares the shared data itself.
     variant = replace(scenario.variants[variant_name], prepare=lambda _directory: None)
@@ -143,10 +146,11 @@ def _play_threads(
                     scenario, look=lambda _directory: read_look(process.shared)
                 )
                 worker_class = ThreadWorker if variant.takes_every_step else Worker
-                players = []
+                workers = []
                 for letter in letters:
-                    players.append(worker_class(letter, variant, process.threads[letter], check))
-                return Play(threaded_scenario, variant_name, players, directory).follow(plan)
+                    thread = process.threads[letter]
+                    workers.append(worker_class(letter, variant, thread, check))
+                return Play(threaded_scenario, variant_name, workers, directory).follow(plan)
         except CannotRun as error:
             surprise = f"{scenario.name}, {variant_name}: {error}"
             raise UnexpectedOutcome(surprises=[surprise]) from None
@@ -158,7 +162,7 @@ def _play_coroutines(
     letters: str,
     plan: RunPlan,
     fork_server: ForkServer,
-) -> Played:
+) -> PlayedRun:
     """Run workers that are coroutines of one process, and return the recorded run.
 
     The process runs coroutines.py. Raise InvalidValues if the schedule is not possible.
@@ -173,7 +177,7 @@ def _play_coroutines(
         surprise = f"{scenario.name}, {variant_name}: {last_line}"
         raise UnexpectedOutcome(surprises=[surprise])
     response = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
-    if isinstance(response, Played):
+    if isinstance(response, PlayedRun):
         return response
     raise InvalidValues(*response)
 
@@ -192,7 +196,7 @@ class Play:
         self.variant_name = variant_name
         self.variant = scenario.variants[variant_name]
         self.workers = workers
-        self.first = workers[0]
+        self.first_worker = workers[0]
         self.directory = directory
         self.initial_files = {
             path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()
@@ -200,11 +204,11 @@ class Play:
         """The files in the directory before the first step."""
         self.shared_state = self._read_state(directory)
         """The state of the shared data after the last step."""
-        self.taken: list[str] = []
+        self.taken_tokens: list[str] = []
         """The tokens of the schedule so far."""
         self.turns: list[Turn] = []
         self.choices: list[list[str]] = []
-        """For each token in `taken`, the tokens that were possible there, including itself."""
+        """The possible tokens for each of `taken_tokens`, including this token."""
         self.blocked_workers: list[Worker] = []
         """The blocked workers, in the order in which they were blocked."""
         self.events: list[Event] = []
@@ -215,7 +219,7 @@ class Play:
         self.kill_after: int | None = None
         """The number of steps after which the first worker is killed, or None."""
 
-    def follow(self, plan: RunPlan) -> Played:
+    def follow(self, plan: RunPlan) -> PlayedRun:
         """Follow the plan until all workers have exited or are stuck. Return the recorded run.
 
         Raise InvalidValues if the schedule of the plan is not possible.
@@ -224,7 +228,7 @@ class Play:
         scheduled_tokens = parse_schedule(plan.schedule)
         if scheduled_tokens:
             self._strike_before_first_step(scheduled_tokens[0])
-        for worker in self.workers[len(self.taken) :]:
+        for worker in self.workers[len(self.taken_tokens) :]:
             worker.run_to_next_step()
             if worker.is_over:
                 self._record(worker, worker.current_step_name, "done")
@@ -233,8 +237,8 @@ class Play:
             possible = self._possible_tokens()
             token: str | None = None
             is_complete = True
-            if len(self.taken) < len(scheduled_tokens):
-                token = scheduled_tokens[len(self.taken)]
+            if len(self.taken_tokens) < len(scheduled_tokens):
+                token = scheduled_tokens[len(self.taken_tokens)]
             elif possible:
                 token = plan.choose(possible, self.turns)
                 is_complete = token is not None
@@ -254,7 +258,7 @@ class Play:
         """Return the tokens that would strike A at an event before its first step."""
         tokens = []
         for strike in self._possible_strikes():
-            for number in range(len(self.first.stepped.past)):
+            for number in range(len(self.first_worker.stepped.past)):
                 tokens.append(f"A0{strike}{number}")
         return tokens
 
@@ -264,7 +268,7 @@ class Play:
         if self.kill_after is not None:
             return self._possible_tokens_with_kill(remaining)
         tokens = [_next_token(worker) for worker in remaining if worker.can_continue()]
-        if self.first in remaining:
+        if self.first_worker in remaining:
             tokens += [f"A{strike}" for strike in self._possible_strikes()]
         elif not remaining and POWER_CUT in self._possible_strikes():
             tokens.append(f"A{POWER_CUT}")
@@ -284,7 +288,7 @@ class Play:
         """
         tokens = []
         for worker in remaining:
-            if worker is self.first and worker.steps_begun == self.kill_after:
+            if worker is self.first_worker and worker.steps_begun == self.kill_after:
                 tokens.append(f"A{KILL}")
             elif worker.can_continue():
                 tokens.append(_next_token(worker))
@@ -297,15 +301,19 @@ class Play:
         return self.variant.strikes or ""
 
     def _take(self, token: str, possible: Sequence[str]) -> None:
-        """Take one token. Raise InvalidValues if it is not possible here."""
+        """Take one token: let its worker take a step, or strike it.
+
+        Raise InvalidValues if the token is not possible now. Raise UnexpectedOutcome if the run
+        has too many steps.
+        """
         self._check_possible(token, possible)
-        if len(self.taken) == _MOST_STEPS:
+        if len(self.taken_tokens) == _MOST_STEPS:
             problem = (
                 f"{token[0]} does not end: {_MOST_STEPS} steps were taken. Let worker() do less: "
                 "2 rounds of a loop show the same mistakes as 1,000"
             )
             raise UnexpectedOutcome(surprises=[problem])
-        self.taken.append(token)
+        self.taken_tokens.append(token)
         worker = next(worker for worker in self.workers if worker.letter == token[0])
         events_before = len(worker.stepped.past)
         _, strike, events = parts_of(token)
@@ -333,7 +341,7 @@ class Play:
         if needed <= set(possible):
             return
         is_kill = token == f"A{KILL}"
-        if is_kill and self.variant.takes_every_step and not self.first.is_over:
+        if is_kill and self.variant.takes_every_step and not self.first_worker.is_over:
             return
         alternatives = ", ".join(possible) or "no more steps"
         raise bad_schedule(token, f"{token} is not possible there; possible are {alternatives}")
@@ -343,7 +351,7 @@ class Play:
 
         `events` is the number of events in that step.
         """
-        if worker is not self.first:
+        if worker is not self.first_worker:
             return []
         tokens = []
         for strike in self._possible_strikes():
@@ -423,7 +431,7 @@ class Play:
                 self._resume_blocked_workers()
                 return
 
-    def _record(self, worker: Worker, step: str, outcome: Happened) -> None:
+    def _record(self, worker: Worker, step: str, outcome: EventOutcome) -> None:
         """Record a step or a strike, with the shared state after it. Judge this state."""
         worker.holds = worker.holds and not worker.is_over
         holders = tuple(each.letter for each in self.workers if each.holds)
@@ -488,13 +496,15 @@ class Play:
 
         Raise UnexpectedOutcome if A has made a call that the model of the disk does not know.
         """
-        for event in self.first.stepped.past:
+        for event in self.first_worker.stepped.past:
             is_inside = os.path.dirname(event.path) == str(self.directory)
             if is_inside and event.name in NOT_MODELLED:
                 problem = f"what {event.name} leaves after a power cut is not known"
                 surprise = f"{self.scenario.name}, {self.variant_name}: {problem}"
                 raise UnexpectedOutcome(surprises=[surprise])
-        yield from states_after(self.initial_files, self.first.stepped.past, str(self.directory))
+        yield from states_after(
+            self.initial_files, self.first_worker.stepped.past, str(self.directory)
+        )
 
     def _judge(self, state: Any, *, is_over: bool, prefix: str = "") -> bool:
         """Add the problems that the invariant finds in this state. Return whether one is new."""
@@ -513,7 +523,7 @@ class Play:
                 self.problems.append(problem)
         return len(self.problems) > known
 
-    def _finish(self, is_complete: bool) -> Played:
+    def _finish(self, is_complete: bool) -> PlayedRun:
         """Return the recorded run. Judge its end only if the run is complete."""
         reasons = self._reasons() if is_complete else []
         if reasons:
@@ -524,13 +534,13 @@ class Play:
             variant=self.variant_name,
             workers=tuple(worker.letter for worker in self.workers),
             shared=self.scenario.shared,
-            schedule=" ".join(self.taken),
+            schedule=" ".join(self.taken_tokens),
             verdict=verdict,
             reason=reasons[0] if reasons else None,
             also=tuple(reasons[1:]),
             events=tuple(self.events),
         )
-        return Played(recording, self.choices, tuple(self.turns), is_complete)
+        return PlayedRun(recording, self.choices, tuple(self.turns), is_complete)
 
     def _mark_last_event(self) -> None:
         """Put a note on the last event, unless an event already has the note that it broke the run.

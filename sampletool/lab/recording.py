@@ -12,7 +12,7 @@ from ..kit.stepping.effects import Effects
 from .scenario import LETTERS, STRIKES
 
 Verdict = Literal["holds", "broken"]
-Happened = Literal["done", "blocked", "resumed", "struck"]
+EventOutcome = Literal["done", "blocked", "resumed", "struck"]
 _TOKEN = re.compile(f"([{LETTERS}][0-9]*)(?:([{re.escape(''.join(STRIKES))}])([0-9]*))?")
 
 
@@ -25,7 +25,7 @@ class Event:
     number: int
     """The number of the worker's step. The first one is 1."""
     step: str
-    outcome: Happened
+    outcome: EventOutcome
     """`blocked` if the worker has to wait, `resumed` if its wait has ended."""
     state: str
     """The shared state after the event, as text."""
@@ -82,7 +82,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedRun:
     """One run, and the facts from which other runs are planned."""
 
     recording: Recording

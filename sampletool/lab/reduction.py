@@ -37,7 +37,7 @@ from functools import partial
 from itertools import pairwise
 
 from ..kit.stepping.effects import TAKE, Effects, conflict
-from .recording import Played, Turn
+from .recording import PlayedRun, Turn
 
 Prefix = tuple[str, ...]
 """The first tokens of a schedule. It identifies a situation, because workers are deterministic."""
@@ -48,7 +48,7 @@ Sleep = dict[str, Effects]
 Choose = Callable[[Sequence[str], Sequence[Turn]], str | None]
 """A function that chooses one of the possible tokens, given the turns so far. None ends the run."""
 
-Run = Callable[[str, Choose], Played]
+Run = Callable[[str, Choose], PlayedRun]
 """A function that follows a schedule, and then lets another function choose how to continue."""
 
 
@@ -103,7 +103,7 @@ class Search:
         """The number of planned runs that have not been executed yet."""
         return len(self._planned)
 
-    def runs(self) -> Generator[Played, None, None]:
+    def runs(self) -> Generator[PlayedRun, None, None]:
         """Yield one run of each class, always in the same order.
 
         Close the generator if you do not take all runs: this ends its threads.
@@ -143,7 +143,7 @@ class Search:
         sleep.pop(branch.token[0], None)
         return sleep
 
-    def _follow(self, branch: _Branch, sleep: Sleep) -> tuple[Played, list[Sleep]]:
+    def _follow(self, branch: _Branch, sleep: Sleep) -> tuple[PlayedRun, list[Sleep]]:
         """Run a branch. Return the run, and the sleeping workers of each situation after it."""
         tokens = [*branch.prefix]
         if branch.token is not None:
@@ -152,7 +152,7 @@ class Search:
         choose = partial(_choose_awake, len(tokens), sleep, sleeps)
         return self._run(" ".join(tokens), choose), sleeps
 
-    def _learn(self, branch: _Branch, played: Played, sleeps: Sequence[Sleep]) -> None:
+    def _learn(self, branch: _Branch, played: PlayedRun, sleeps: Sequence[Sleep]) -> None:
         """Store the situations of a run, and plan the branches that reverse its races."""
         tokens = tuple(turn.token for turn in played.turns)
         first_new = len(branch.prefix) + (branch.token is not None)

@@ -20,7 +20,7 @@ from .errors import CannotTry, UnexpectedOutcome
 from .explore import every_class
 from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, REFUSED, Outcome
 from .play import Play, RunPlan, choose_first, play
-from .recording import Played
+from .recording import PlayedRun
 from .reduction import Choose, NotDeterministic
 from .scenario import LETTERS, History, Scenario, Variant
 from .scratch import fork_server_for, private_environ, scratch
@@ -114,7 +114,7 @@ class TriedFile:
         schedule: str,
         choose: Choose = choose_first,
         kill_after: int | None = None,
-    ) -> Played:
+    ) -> PlayedRun:
         """Run the file along a schedule, and return the recorded run.
 
         After the schedule, `choose` chooses each token. A is killed after `kill_after` steps.
@@ -134,7 +134,7 @@ class TriedFile:
 
     def runs(
         self, report_progress: Callable[[str], None] = lambda line: None
-    ) -> Generator[Played, None, None]:
+    ) -> Generator[PlayedRun, None, None]:
         """Yield one run of each class of schedules. Close the generator if you do not take all."""
         return every_class(
             self._follow_planned,
@@ -142,14 +142,14 @@ class TriedFile:
             report_progress=report_progress,
         )
 
-    def _follow_planned(self, schedule: str, choose: Choose, kill_after: int | None) -> Played:
+    def _follow_planned(self, schedule: str, choose: Choose, kill_after: int | None) -> PlayedRun:
         """Follow a schedule that was possible before. Raise NotDeterministic if it is not now."""
         try:
             return self.follow(schedule, choose, kill_after)
         except InvalidValues:
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
-    def _follow_with_threads(self, plan: RunPlan) -> Played:
+    def _follow_with_threads(self, plan: RunPlan) -> PlayedRun:
         """Run the file in one process whose threads are the workers. Return the recorded run.
 
         prepare(), always() and invariant() run in the same process, because they use its variables.

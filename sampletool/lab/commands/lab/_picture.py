@@ -12,7 +12,7 @@ from ...scenario import Scenario, find, is_right, names
 
 
 @dataclass(frozen=True)
-class Shown:
+class ScenarioRuns:
     """The runs of one scenario."""
 
     scenario: str
@@ -77,10 +77,10 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class AllShown:
+class AllScenarioRuns:
     """The runs of several scenarios, each in short."""
 
-    scenarios: list[Shown]
+    scenarios: list[ScenarioRuns]
 
     def lines(self) -> list[str]:
         """Return the summaries of the scenarios, below a legend for all timelines."""

@@ -33,7 +33,7 @@ _LARGEST_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPage:
     """The page that was written."""
 
     effect: Effect
@@ -53,7 +53,7 @@ class Written:
         ]
 
 
-def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> Written:
+def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> WrittenPage:
     """Record the scenarios, and write the page. A dry run records them too, but writes nothing.
 
     Raise OutputExists if the path already has another content.
@@ -79,7 +79,7 @@ def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> 
         effect = "created"
         if not dry_run:
             create(path, page)
-    return Written(effect=effect, output=str(path), scenarios=wanted, schedules=schedules)
+    return WrittenPage(effect=effect, output=str(path), scenarios=wanted, schedules=schedules)
 
 
 def command(
@@ -92,7 +92,7 @@ def command(
         ),
     ] = None,
     dry_run: DryRunOption = False,
-) -> Written:
+) -> WrittenPage:
     """Write a page in which you are the scheduler.
 
     This runs every schedule of every variant in real processes, and writes them to one HTML file.

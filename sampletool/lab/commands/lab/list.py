@@ -15,7 +15,7 @@ spec = CommandSpec(effect="nothing", examples=("lab list",))
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedScenario:
     """One race in the list."""
 
     name: str
@@ -32,7 +32,7 @@ class Listed:
 class Listing:
     """A page of the list."""
 
-    scenarios: list[Listed]
+    scenarios: list[ListedScenario]
     next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
@@ -73,7 +73,7 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
         scenario = find(name)
         happened, link = scenario.happened
         listed.append(
-            Listed(
+            ListedScenario(
                 name=name,
                 level=level_of(name),
                 title=scenario.title,

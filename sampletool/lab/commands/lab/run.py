@@ -39,7 +39,7 @@ from ._options import (
     spec_with,
     with_progress,
 )
-from ._picture import AllShown, Shown, paragraphs
+from ._picture import AllScenarioRuns, ScenarioRuns, paragraphs
 
 spec = spec_with(
     "lab run lost-config-update",
@@ -53,7 +53,7 @@ THREE = ("lost-config-update", "torn-write", "double-claim")
 
 
 @dataclass(frozen=True)
-class Lucky:
+class LuckResult:
     """The number of runs of a variant that broke without a schedule."""
 
     scenario: str
@@ -109,7 +109,7 @@ class _Request:
         return None
 
 
-def show(context: Context, scenario: Scenario, request: _Request) -> Shown:
+def show(context: Context, scenario: Scenario, request: _Request) -> ScenarioRuns:
     """Run the requested variants of a scenario, and return the recorded runs."""
     runs = []
     with fork_server_for(scenario.name) as fork_server:
@@ -128,7 +128,7 @@ def show(context: Context, scenario: Scenario, request: _Request) -> Shown:
                 check=context.signals.check,
             )
             runs.append(played.recording)
-    return Shown(scenario.name, scenario.title, scenario.rule, runs)
+    return ScenarioRuns(scenario.name, scenario.title, scenario.rule, runs)
 
 
 def variant_named(scenario: Scenario, variant_name: str) -> Variant:
@@ -142,17 +142,17 @@ def variant_named(scenario: Scenario, variant_name: str) -> Variant:
 
 def _count_breaks(
     context: Context, name: str, variant_name: str, runs: int, workers: int | None
-) -> Lucky:
+) -> LuckResult:
     """Run a variant without a schedule, and count the runs that break."""
     scenario = find(name)
     context.progress(f"{name}, {variant_name}: {counted(runs, 'run')} by luck")
     letters = LETTERS[: workers or scenario.workers]
     variant = variant_named(scenario, variant_name)
     broken = try_luck(scenario, variant, runs, letters, context.signals.check)
-    return Lucky(name, variant_name, runs, broken)
+    return LuckResult(name, variant_name, runs, broken)
 
 
-def _surprises(shown: list[Shown], request: _Request) -> list[str]:
+def _surprises(shown: list[ScenarioRuns], request: _Request) -> list[str]:
     """Return a sentence for each run with an unexpected result."""
     surprises = []
     for each in shown:
@@ -182,14 +182,14 @@ def _run_all(
     svg: Path | None,
     *,
     in_full: bool,
-) -> Shown | AllShown:
+) -> ScenarioRuns | AllScenarioRuns:
     """Run scenarios. Raise UnexpectedOutcome if a run is not as expected."""
     shown = []
     for name in with_progress(context, wanted):
         shown.append(show(context, find(name), request))
     if svg is not None:
         replace(svg.resolve(), draw_svg(shown[0].runs).encode())
-    result: Shown | AllShown = shown[0] if in_full else AllShown(shown)
+    result: ScenarioRuns | AllScenarioRuns = shown[0] if in_full else AllScenarioRuns(shown)
     surprises = _surprises(shown, request)
     if surprises:
         raise UnexpectedOutcome(surprises=surprises, data=result)
@@ -229,7 +229,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Write the timeline to FILE as an SVG picture."),
     ] = None,
-) -> Shown | AllShown | Lucky:
+) -> ScenarioRuns | AllScenarioRuns | LuckResult:
     """Watch a race condition happen in real processes.
 
     Without --variant, this runs the naive variant on a schedule that breaks it, then the fixed

@@ -15,7 +15,7 @@ from ....kit.safety.atomic_file import read_regular
 from ...draw import legend, terminal_width, timeline
 from ...errors import CannotTry, InvariantCannotFail, RaceFound, TooManySchedules
 from ...invariant import can_never_fail
-from ...recording import Played, Recording
+from ...recording import PlayedRun, Recording
 from ...reduction import count_switches, with_fewest_switches
 from ...starter_files import exercise_after
 from ...tried import Bound, TriedFile, trying
@@ -39,7 +39,7 @@ _CANDIDATES = 5
 
 
 @dataclass(frozen=True)
-class Tried:
+class TryResult:
     """The verdict about a file, and the bound within which it was explored."""
 
     file: str
@@ -103,16 +103,16 @@ class Tried:
         return f"{sentence} There are more schedules, which were not run."
 
 
-def try_schedule(tried_file: TriedFile, schedule: str) -> Tried:
+def try_schedule(tried_file: TriedFile, schedule: str) -> TryResult:
     """Run one schedule, and return the verdict about it."""
     played = tried_file.follow(schedule)
     return _verdict(tried_file, [played.recording], played.recording, is_complete=False)
 
 
-def try_all(context: Context, tried_file: TriedFile) -> Tried:
+def try_all(context: Context, tried_file: TriedFile) -> TryResult:
     """Run one schedule of each class, until a limit is reached. Return the verdict."""
-    found: list[Played] = []
-    broken: list[Played] = []
+    found: list[PlayedRun] = []
+    broken: list[PlayedRun] = []
     is_complete = True
     # Close the generator here. Otherwise its threads would still run when the file is closed.
     with closing(tried_file.runs(context.progress)) as runs:
@@ -127,7 +127,7 @@ def try_all(context: Context, tried_file: TriedFile) -> Tried:
     return _verdict(tried_file, recordings, clearest(tried_file, broken), is_complete)
 
 
-def clearest(tried_file: TriedFile, broken: list[Played]) -> Recording | None:
+def clearest(tried_file: TriedFile, broken: list[PlayedRun]) -> Recording | None:
     """Return the broken run with the fewest problems, switches and steps. None if there is none."""
     if not broken:
         return None
@@ -146,7 +146,7 @@ def clearest(tried_file: TriedFile, broken: list[Played]) -> Recording | None:
     return min(candidates, key=_difficulty_of_recording)
 
 
-def _difficulty(played: Played) -> tuple[int, int, int, str]:
+def _difficulty(played: PlayedRun) -> tuple[int, int, int, str]:
     """Return the sort key of a run that is drawn with the fewest possible switches."""
     switches = count_switches(with_fewest_switches(played.turns))
     recording = played.recording
@@ -164,7 +164,7 @@ def _verdict(
     recordings: list[Recording],
     drawn: Recording | None,
     is_complete: bool,
-) -> Tried:
+) -> TryResult:
     """Return the verdict about these runs. `drawn` is the run to draw, or None."""
     bound = tried_file.bound
     broken = [recording for recording in recordings if recording.is_broken]
@@ -173,7 +173,7 @@ def _verdict(
         for reason in (recording.reason or "", *recording.also):
             reasons[reason] = reasons.get(reason, 0) + 1
     by_frequency = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
-    return Tried(
+    return TryResult(
         file=str(tried_file.file),
         schedules=len(recordings),
         broken=len(broken),
@@ -208,7 +208,7 @@ def _not_explored(tried_file: TriedFile) -> list[str]:
     return [*left_out, "threads and shared memory"]
 
 
-def judge(tried_file: TriedFile, tried: Tried) -> Tried:
+def judge(tried_file: TriedFile, tried: TryResult) -> TryResult:
     """Return the verdict. Raise RaceFound or TooManySchedules if the file has not passed."""
     broken = tried.run if tried.run is not None and tried.run.is_broken else None
     if broken is not None:
@@ -250,7 +250,7 @@ def command(
     kill: Annotated[
         bool, typer.Option("--kill", help="Also kill A with SIGKILL, after each of its steps.")
     ] = False,
-) -> Tried:
+) -> TryResult:
     """Step your own function through its schedules, within a bound.
 
     worker("A") and worker("B") run in processes of their own, in an empty directory that prepare()
