@@ -42,11 +42,11 @@ class _Task(Worker):
         self._awaited: Any = None
 
     def record_position(self) -> None:
-        """Store the line and the private values at which the coroutine is suspended."""
+        """Store the line and the private values of the coroutine in `position`."""
         self.position = self._describe()
 
     def run_to_next_step(self) -> None:
-        """Set the next step. The last named step stands for all further steps."""
+        """Set the next step. All further steps have the name of the last one."""
         if len(self._steps) > 1:
             self.next_step = self._steps.pop(0)
         else:
@@ -55,7 +55,7 @@ class _Task(Worker):
     def take_step(self) -> None:
         """Run the coroutine until it is suspended or ends.
 
-        If the worker is blocked, do not run it, but check whether the awaited result is there.
+        If the worker is blocked, do not run it, but check whether the awaited result has arrived.
         """
         if self.is_blocked:
             self.is_blocked = not self._awaited.done()

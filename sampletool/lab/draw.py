@@ -179,6 +179,7 @@ def label(event: Event) -> str:
 
 
 def _wrap(text: str, width: int) -> list[str]:
+    """Return the lines of a text. Words are not broken."""
     return wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 

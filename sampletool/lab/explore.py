@@ -13,7 +13,7 @@ Both run the program itself. There is no model of the program that could differ 
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -159,13 +159,14 @@ def explore_every_step(
     If the scenario kills A, also kill A after each of its steps. Stop after `limit` runs. Raise
     UnexpectedOutcome if the variant is not deterministic.
     """
-    stepped = with_every_step(scenario, variant_name)
+    stepped_scenario = with_every_step(scenario, variant_name)
 
     def run(schedule: str, choose: Choose, kill_after: int | None) -> PlayedRun:
+        """Run the variant once. Raise NotDeterministic if the schedule is not possible."""
         plan = RunPlan(schedule=schedule, choose=choose, kill_after=kill_after)
         try:
             return play(
-                stepped,
+                stepped_scenario,
                 variant_name,
                 fork_server=fork_server,
                 workers=workers,
@@ -177,22 +178,27 @@ def explore_every_step(
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
     kills = KILL in (scenario.variants[variant_name].strikes or "")
-    recordings: list[Recording] = []
-    is_complete = True
     try:
         with closing(every_class(run, kills=kills, report_progress=context.progress)) as runs:
-            for played in runs:
-                if len(recordings) == limit:
-                    is_complete = False
-                    break
-                recordings.append(played.recording)
+            return _explore_until(limit, runs)
     except NotDeterministic as error:
         problem = f"on {error.schedule}, it once does {error.expected}, and once {error.found}"
         surprise = f"{scenario.name}, {variant_name} is not deterministic: {problem}"
         raise UnexpectedOutcome(surprises=[surprise]) from None
+
+
+def _explore_until(limit: int, runs: Iterator[PlayedRun]) -> Exploration:
+    """Return the first `limit` runs. The exploration is complete if there are no more runs."""
+    recordings: list[Recording] = []
+    is_complete = True
+    for played in runs:
+        if len(recordings) == limit:
+            is_complete = False
+            break
+        recordings.append(played.recording)
     # Schedules with few steps come first: they are the easiest to read.
-    in_order = sorted(recordings, key=lambda recording: len(recording.schedule))
-    return Exploration(tuple(in_order), is_complete, takes_every_step=True)
+    recordings.sort(key=lambda recording: len(recording.schedule))
+    return Exploration(tuple(recordings), is_complete, takes_every_step=True)
 
 
 class RunWithKill(Protocol):

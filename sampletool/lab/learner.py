@@ -76,7 +76,7 @@ class LearnersFile:
             return Outcome(exit_code, self._describe(error))
 
     def describe_worker(self) -> dict[str, Any]:
-        """Return the line of the file at which this process stands, and its place."""
+        """Return the line of the file that runs now, and the place of this process."""
         _limit_cpu_time()
         line = None
         for frame, number in traceback.walk_stack(None):

@@ -545,7 +545,7 @@ class Play:
     def _mark_last_event(self) -> None:
         """Put a note on the last event, unless an event already has the note that it broke the run.
 
-        The note says that this event broke the run, or that all remaining workers are stuck.
+        The note means that this event broke the run, or that all remaining workers are stuck.
         """
         if not self.events or any(event.note == _BROKEN for event in self.events):
             return
@@ -595,6 +595,7 @@ class Play:
 
 
 def _next_token(worker: Worker) -> str:
+    """Return the token of the worker's next step, such as `A2`."""
     return f"{worker.letter}{worker.steps_begun + 1}"
 
 

@@ -118,7 +118,7 @@ class Refusals:
 
     def start(self) -> None:
         """Begin to refuse calls that cannot be stepped. Call this before the file is run."""
-        sys.addaudithook(self._see)
+        sys.addaudithook(self._handle_audit_event)
         for name in (*_CLOCKS, *_CLOCK_READERS):
             self._refuse_call(time, name, f"reads the clock (time.{name})")
         self._refuse_datetime()
@@ -203,9 +203,9 @@ class Refusals:
 
         datetime.datetime = Datetime  # type: ignore[misc]
 
-    def _see(self, event: str, args: tuple[Any, ...]) -> None:
+    def _handle_audit_event(self, event: str, args: tuple[Any, ...]) -> None:
         """Refuse an audit event that cannot be stepped, or that changes a file elsewhere."""
-        problem = self._problem_of(event, args)
+        problem = self._find_problem(event, args)
         if problem is not None and self._is_working():
             refuse(problem)
         for path in _changed_paths(event, args):
@@ -215,7 +215,7 @@ class Refusals:
             if not absolute.startswith(self._scratch) and absolute not in _DEVICES:
                 refuse(f"changes {absolute}, outside of its own directory", self.part)
 
-    def _problem_of(self, event: str, args: tuple[Any, ...]) -> str | None:
+    def _find_problem(self, event: str, args: tuple[Any, ...]) -> str | None:
         """Return the reason why the event cannot be stepped, or None if it can."""
         if event == "_thread.start_joinable_thread":
             return self._thread_problem()

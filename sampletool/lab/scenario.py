@@ -14,8 +14,8 @@ Each file in scenarios/ describes one race. Its docstring tells the story, and i
   cut, the lab calls it for each possible state of the disk.
 * Each variant has a function with its name, with `_` for `-`. `naive` has the usual bug, and
   `wrong-…` are tempting fixes that do not work. `fixed`, and perhaps `fixed-…`, run production
-  code: a command of the tool, or one function of it. If the tool has no such command, `no_verb`
-  says so in the first line of the page.
+  code: a command of the tool, or one function of it. If the tool has no such command, the page
+  begins with `no_verb`, which names the shown code.
 
 Some fields of `scenario`:
 
@@ -206,7 +206,7 @@ class Variant:
     """One variant of a program: the naive one, a wrong fix, or the fixed one."""
 
     summary: str
-    """What the variant does, as part of a sentence: "reads the file, then writes it"."""
+    """The behaviour of the variant, as part of a sentence: "writes a line in two pieces"."""
     explanation: str
     """The reason why `schedule` breaks this variant, or why it does not."""
     schedule: str = "A1 B1 A2 B2"
@@ -281,7 +281,7 @@ class Scenario:
     look: Callable[[Path], Any] = _IN_THE_FILE
     invariant: Callable[[History], Iterator[str]] = _IN_THE_FILE
     no_verb: str = ""
-    """If no command of the tool does this: a sentence that says so and names the shown code."""
+    """A sentence that names the shown code, if no command of the tool prevents the race."""
     private: tuple[str, ...] = ()
     """The local variables, or their attributes, that hold a worker's own copy of shared data."""
     workers: int = 2

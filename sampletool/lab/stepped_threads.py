@@ -26,7 +26,7 @@ _PATIENCE_SECONDS = 120
 
 
 class CannotRun(Exception):
-    """The process of the threads has refused to run them. The message says why."""
+    """The process of the threads has refused to run them. The message has the reason."""
 
 
 class ThreadedProcess:
@@ -61,7 +61,7 @@ class ThreadedProcess:
         self.threads: dict[str, SteppedThread] = {}
 
     def __enter__(self) -> "ThreadedProcess":
-        """Wait until each thread stands before its first step. Raise CannotRun if that fails."""
+        """Wait until each thread has stopped before its first step. Raise CannotRun on failure."""
         try:
             reports = self._receive()
             if "problem" in reports:
@@ -79,7 +79,7 @@ class ThreadedProcess:
         self._exit_stack.close()
         self._process.__exit__()
 
-    def let_go_on(self, letter: str) -> "Report":
+    def resume(self, letter: str) -> "Report":
         """Let a thread take one step, and return its report."""
         return self._note(self._ask(f"go {letter}"))
 
@@ -155,7 +155,7 @@ class SteppedThread(SteppedProcess):
         """Let the thread execute its event. Return its next event, or None if it has ended."""
         assert self.at is not None, "the thread is over"
         self.past.append(self.at)
-        self._note(self._threads.let_go_on(self._letter))
+        self._note(self._threads.resume(self._letter))
         return self.at
 
     def has_free_lock(self) -> bool:
@@ -170,6 +170,7 @@ class SteppedThread(SteppedProcess):
         return Ended(self._outcome.exit_code, reason.encode(), self._outcome.reason.encode())
 
     def _note(self, report: Report) -> None:
+        """Store the report about the thread. Set `at` to its next event."""
         self._effects = report.effects
         self._outcome = report.outcome
         self.at = None
@@ -191,6 +192,7 @@ class ThreadWorker(EveryStepWorker):
         return True
 
     def _step_at(self, event: Event) -> Step | None:
+        """Return a step for the event. Every event of a thread is a step."""
         verb = event.facts["verb"]
         name = f"{verb} {event.facts['name']}"
         source = event.facts["source"]

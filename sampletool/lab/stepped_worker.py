@@ -60,7 +60,7 @@ class Worker:
         return True
 
     def record_position(self) -> None:
-        """Store the line and the private values at which the worker stands."""
+        """Store the line and the private values of the worker in `position`."""
         facts: dict[str, Any] = {}
         if self.stepped.at is not None:
             facts = self.stepped.at.facts
@@ -172,7 +172,7 @@ class EveryStepWorker(Worker):
 
     effects: Effects = field(default_factory=dict)
     """The resources that the last step has read or changed."""
-    own_events: list[Event] = field(default_factory=list)
+    step_events: list[Event] = field(default_factory=list)
     """The events of the last step."""
     taken_locks: set[str] = field(default_factory=set)
     """The locks that the worker has taken. It may have released some of them."""
@@ -200,7 +200,7 @@ class EveryStepWorker(Worker):
     def take_step(self) -> None:
         """Run the worker until its next step or its end. Collect the effects of the step."""
         self.record_position()
-        self.own_events = []
+        self.step_events = []
         self._run_event()
         self.run_to_next_step()
         self.effects = self.stepped.take_effects()
@@ -251,7 +251,7 @@ class EveryStepWorker(Worker):
                 return step
         if event.name == "blocked":
             return Step(self.current_step_name, event.name)
-        if belongs_to_step(event, self.own_events):
+        if belongs_to_step(event, self.step_events):
             return None
         name = name_of(event)
         if not name:
@@ -267,7 +267,7 @@ class EveryStepWorker(Worker):
 
     def _run_event(self) -> None:
         if self.stepped.at is not None:
-            self.own_events.append(self.stepped.at)
+            self.step_events.append(self.stepped.at)
         super()._run_event()
 
     def _add_lock_effects(self) -> None:

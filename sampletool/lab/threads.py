@@ -1,9 +1,9 @@
 """The threads of this process, stepped: only one runs at a time, and the lab decides which.
 
 A thread stops before each access to shared memory, see memory_access.py, and before it takes or
-releases a lock. It continues when the lab says so:
+releases a lock. It continues when the lab sends a command:
 
-* `go A`: let A make the access before which it stands, and run to its next one.
+* `go A`: let A make the access before which it has stopped, and run to its next access.
 * `run invariant`: run this function in the main thread, while all workers stand still.
 
 The lab reads one line of JSON after each command, see stepped_threads.py. The program is
@@ -37,7 +37,7 @@ _MOST_INSTRUCTIONS = 100_000
 To trace them takes about one second.
 """
 _PATIENCE_SECONDS = 10
-"""How long a worker may wait for something that is no lock of `threading`."""
+"""The time limit of a worker that waits for something other than a lock of `threading`."""
 _LEAST_CPU_SECONDS = 0.1
 """A worker that has computed less than this in that time waits. On a busy machine, it is slow."""
 _DEEPEST_SEARCH = 3
@@ -93,15 +93,15 @@ class Worker:
             # As in any thread, sys.exit() only ends this one.
             self.outcome = Outcome()
         sys.settrace(None)
-        threads.give_turn_back(self)
+        threads.return_to_main_thread(self)
 
-    def take_turn(self) -> None:
+    def resume(self) -> None:
         """Let the thread continue. Called in the main thread."""
         self.effects = {}
         self.instructions = 0
         self._turn.release()
 
-    def wait_for_turn(self) -> None:
+    def pause(self) -> None:
         """Stop the thread until it may continue. Called in the thread itself."""
         self._turn.acquire()
 
@@ -124,13 +124,13 @@ class Threads:
     def start(self, worker: Worker) -> None:
         """Start the thread of a worker, and let it run to its first stop."""
         _thread.start_new_thread(worker.main, (self,))
-        self.let_go_on(worker)
+        self.resume(worker)
 
-    def let_go_on(self, worker: Worker) -> None:
+    def resume(self, worker: Worker) -> None:
         """Let a worker run to its next stop, while all other threads stand still."""
         self.current = worker
         worker.stop = None
-        worker.take_turn()
+        worker.resume()
         cpu_seconds = _process_time()
         while not self._main_turn.acquire(timeout=_PATIENCE_SECONDS):
             previous_cpu_seconds = cpu_seconds
@@ -139,7 +139,7 @@ class Threads:
                 refuse("waits for something other than a lock of `threading`")
         self.current = None
 
-    def give_turn_back(self, worker: Worker) -> None:
+    def return_to_main_thread(self, worker: Worker) -> None:
         """Let the main thread continue."""
         assert self.current is worker
         self._main_turn.release()
@@ -166,8 +166,8 @@ class Threads:
         worker = self.current
         assert worker is not None
         worker.stop = {"event": event, "name": name, **self._describe(frame), **facts}
-        self.give_turn_back(worker)
-        worker.wait_for_turn()
+        self.return_to_main_thread(worker)
+        worker.pause()
         worker.effects = effects
         # Python 3.11 and 3.12 write the variables of a traced frame back after this, also those
         # that it shares with other functions. Reading them again undoes that another thread's
@@ -374,7 +374,7 @@ def serve(socket_descriptor: int, program: Program, threads: Threads, letters: s
         command, _, argument = line.strip().partition(" ")
         if command == "go":
             worker = workers[argument]
-            threads.let_go_on(worker)
+            threads.resume(worker)
             send(report(worker))
         else:
             outcome = program.run(argument)

@@ -384,7 +384,7 @@ def _parse(file: Path) -> ast.Module:
 
 
 def declares_threads(file: Path) -> bool:
-    """Return whether the file says that its workers are threads: WORKERS = "threads".
+    """Return whether the workers are threads: the file has the line WORKERS = "threads".
 
     Raise CannotTry if it names anything else than threads or processes.
     """
@@ -403,7 +403,7 @@ def declares_threads(file: Path) -> bool:
 
 
 def declares_kill(file: Path) -> bool:
-    """Return whether the file says that A is also killed: KILL = True."""
+    """Return whether the lab also kills A: the file has the line KILL = True."""
     for statement in _parse(file).body:
         match statement:
             case ast.Assign(targets=[ast.Name(id="KILL")], value=ast.Constant(value=True)):

@@ -128,7 +128,7 @@ def _close_all_except(kept: Iterable[int]) -> None:
 
 
 def _set_process_group(request: Request) -> None:
-    """Start a new session or process group if the request says so."""
+    """Start a new session or process group if the request asks for one."""
     if request.new_session:
         os.setsid()
     elif request.new_group:

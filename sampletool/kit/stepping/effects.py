@@ -29,7 +29,7 @@ TAKE = "take"
 """Taking a lock. It conflicts like WRITE, but cannot be swapped with the release before it."""
 
 PROCESSES = "processes"
-"""The resource that says which processes are alive. The end of a process is an ADD."""
+"""The resource for the set of live processes. The end of a process is an ADD."""
 
 Effects = dict[str, str]
 """The resources that a call reads or changes. Each value is READ, WRITE, ADD or TAKE."""

@@ -123,7 +123,7 @@ class _Server:
 
     def _report_exits(self) -> None:
         """Send the exit code of each child that has exited to its client (step 7)."""
-        # One SIGCHLD may stand for several children, so look at all of them.
+        # Several children may exit with a single SIGCHLD, so check all of them.
         for child in list(self._children_by_pid.values()):
             if child.has_exited:
                 continue

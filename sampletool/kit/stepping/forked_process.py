@@ -30,7 +30,7 @@ _EXIT_REPORT_BYTES = 32
 """The maximum size of an exit report, which is a number such as `0` or `-15`."""
 
 _REAP = b"reap"
-"""The message that lets the server reap the process. The server does not look at its content."""
+"""The message that lets the server reap the process. The server ignores its content."""
 
 
 class ForkedProcess:

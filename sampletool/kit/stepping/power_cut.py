@@ -124,6 +124,7 @@ class _Disk:
                 yield {name: chosen[number] for name, number in numbers.items()}
 
     def _open(self, name: str, flags: int) -> None:
+        """Create the file if there is none with this name. Empty it if the flags say so."""
         if name not in self.numbers:
             self.numbers[name] = len(self.files)
             self.files.append(_File())
@@ -132,6 +133,7 @@ class _Disk:
             self._file(name).latest = b""
 
     def _file(self, name: str) -> _File:
+        """Return the file that has this name now."""
         return self.files[self.numbers[name]]
 
     def _numbers_after(self, is_stored: Sequence[bool]) -> dict[str, int]:

@@ -127,7 +127,7 @@ class Tracee:
         self._audit_events = _AUDIT_EVENTS
         self._locked_descriptors: set[int] = set()
 
-    def see(self, event: str, args: tuple[Any, ...]) -> None:
+    def handle_audit_event(self, event: str, args: tuple[Any, ...]) -> None:
         """Report an audit event if it is watched. Python calls this for every audit event."""
         watched = self._audit_events.get(event)
         if watched is None:
@@ -137,9 +137,9 @@ class Tracee:
             # os.listdir() and os.scandir() without an argument.
             paths = [os.getcwd()]
         facts = {name: args[position] for name, position in watched.facts}
-        self.tell(event, paths, facts)
+        self.report_event(event, paths, facts)
 
-    def tell(self, event: str, paths: Sequence[str], facts: Facts) -> None:
+    def report_event(self, event: str, paths: Sequence[str], facts: Facts) -> None:
         """Report an event, and wait until the tracer lets the program continue.
 
         Do nothing in a child process, which is not stepped, and for calls of the tracee itself.
@@ -150,7 +150,7 @@ class Tracee:
         try:
             was_reported = self._stop(event, paths, facts)
             if was_reported and event == "fcntl.flock":
-                self._lock_visibly(paths, facts["descriptor"], facts["operation"])
+                self._lock_without_blocking(paths, facts["descriptor"], facts["operation"])
         finally:
             self._is_reporting = False
 
@@ -169,7 +169,7 @@ class Tracee:
             if not event_paths:
                 # The call has only keyword arguments, for example os.stat(path=...).
                 event_paths = [_path_of(named.get("path", named.get("fd")))]
-            self.tell(f"os.{name}", event_paths, get_facts(*args))
+            self.report_event(f"os.{name}", event_paths, get_facts(*args))
             return original(*args, **named)
 
         setattr(os, name, reporting)
@@ -183,7 +183,7 @@ class Tracee:
             path = _path_of(str(database).removeprefix("file://").partition("?")[0])
             # SQLite calls this before each statement.
             connection.set_trace_callback(
-                lambda statement: self.tell("sql", [path], {"statement": statement})
+                lambda statement: self.report_event("sql", [path], {"statement": statement})
             )
             return connection
 
@@ -207,7 +207,7 @@ class Tracee:
 
         def seek(descriptor: int, offset: int, whence: int) -> int:
             if whence == os.SEEK_END:
-                self.tell("os.lseek", [_path_of(descriptor)], {})
+                self.report_event("os.lseek", [_path_of(descriptor)], {})
             return original(descriptor, offset, whence)
 
         os.lseek = seek
@@ -220,7 +220,7 @@ class Tracee:
             if fd in self._locked_descriptors:
                 self._locked_descriptors.discard(fd)
                 if not _has_duplicate(fd):
-                    self.tell("os.close", [_path_of(fd)], {})
+                    self.report_event("os.close", [_path_of(fd)], {})
             original(fd)
 
         os.close = close
@@ -231,12 +231,12 @@ class Tracee:
 
         def kill(pid: int, signal: int) -> None:
             if signal == 0:
-                self.tell("os.kill", [], {})
+                self.report_event("os.kill", [], {})
             original(pid, signal)
 
         os.kill = kill
 
-    def _lock_visibly(self, paths: Sequence[str], descriptor: int, operation: int) -> None:
+    def _lock_without_blocking(self, paths: Sequence[str], descriptor: int, operation: int) -> None:
         """Take the lock of a flock() call without waiting in the kernel. Stop until it is free.
 
         Then the call itself succeeds at once. Do nothing for other operations than waiting.
@@ -298,8 +298,8 @@ class Tracee:
     def _report_effects(self, event: str, paths: Sequence[str], facts: Facts) -> None:
         """Report the effects of the event, if every call is watched.
 
-        The report of the stop cannot contain them: while this process stood still, other processes
-        may have changed the files.
+        The report of the stop cannot contain the effects. While this process waited, other
+        processes may have changed the files.
         """
         if self._reports_effects and self._watch is not None:
             effects = effects_of(event, paths, facts, self._watch, _is_lock_free)
@@ -384,7 +384,7 @@ def run(tracing: dict[str, Any] | None) -> None:
         _tracee.wrap("write", _data_of_write)
         _tracee.wrap("pwrite", _data_of_pwrite)
         _tracee.report_statements()
-        sys.addaudithook(_tracee.see)
+        sys.addaudithook(_tracee.handle_audit_event)
     # In a stepped process, the first import would list this directory, which would be an event.
     if tracing is None and not sys.flags.safe_path:
         sys.path[0] = _script_directory()

@@ -92,6 +92,7 @@ def build_run_tree(recordings: Sequence[Recording], line_of: Mapping[str, int]) 
 
 
 def _run_of(recording: Recording) -> _Run:
+    """Return a recording with its events grouped by token."""
     tokens = recording.schedule.split()
     events_by_depth: list[list[Event]] = [[]]
     for event in recording.events:
