@@ -209,22 +209,22 @@ class AccessFinder:
 
     def _find_load(self, instruction: _Instruction, frame: FrameType) -> Access | None:
         """Return the access of an instruction that loads variables, or None if none is shared."""
-        effects: Effects = {}
+        all_effects: Effects = {"memory": READ}
         used_names = []
         for name in instruction.names:
             value = _value_of_name(name, frame)
-            reads_variable = self._is_shared_variable(name, value, frame)
-            # The next instructions may read the container, for example to compare it.
-            reads_container = isinstance(value, _CONTAINERS)
-            if reads_variable:
+            effects: Effects = {}
+            if self._is_shared_variable(name, value, frame):
                 effects[f"value {name}"] = READ
-            if reads_container:
+            if isinstance(value, _CONTAINERS):
+                # The next instructions may read the container, for example to compare it.
                 effects["objects"] = READ
-            if reads_variable or reads_container:
+            if effects:
                 used_names.append(name)
+                all_effects |= effects
         if not used_names:
             return None
-        return Access("memory.read", ", ".join(used_names), {"memory": READ, **effects})
+        return Access("memory.read", ", ".join(used_names), all_effects)
 
     def _is_shared_variable(self, name: str, value: object, frame: FrameType) -> bool:
         """Return whether other threads can assign to the variable that this name means here."""
