@@ -9,7 +9,7 @@ from ..kit.stepping.fork_server import ForkServer
 from ..kit.stepping.forked_process import FILE, ForkedProcess
 from ..kit.stepping.tracer import Ended
 from .scenario import History, Moment, Scenario, Variant
-from .scratch import fork_server_for, scratch
+from .scratch import fork_server_for, scratch_directory
 
 _MAX_SECONDS = 10
 """The time limit of a worker. A worker that takes longer is stuck, which breaks the run."""
@@ -43,7 +43,7 @@ def can_be_lucky(scenario: Scenario, variant: Variant) -> bool:
 
 def _breaks(scenario: Scenario, variant: Variant, letters: str, fork_server: ForkServer) -> bool:
     """Run the workers once. Return whether the invariant is broken, or a worker is stuck."""
-    with scratch(variant) as (directory, environ):
+    with scratch_directory(variant) as (directory, environ):
         processes = []
         for letter in letters:
             process = fork_server.start(

@@ -54,7 +54,7 @@ from .scenario import (
     Scenario,
     is_right,
 )
-from .scratch import scratch
+from .scratch import scratch_directory
 from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker, read_look
 from .stepped_worker import EveryStepWorker, Worker
 
@@ -104,7 +104,7 @@ def play(
         return _play_threads(scenario, variant_name, letters, plan, fork_server, check)
     if scenario.world is not None:
         return _play_coroutines(scenario, variant_name, letters, plan, fork_server)
-    with scratch(variant) as (directory, environ), ExitStack() as stack:
+    with scratch_directory(variant) as (directory, environ), ExitStack() as stack:
         worker_class = EveryStepWorker if variant.takes_every_step else Worker
         stepped_workers = []
         for letter in letters:
@@ -132,7 +132,7 @@ def _play_threads(
     # The process of the threads prepares the shared data itself.
     variant = replace(scenario.variants[variant_name], prepare=lambda _directory: None)
     module, *arguments = variant.worker
-    with scratch(variant) as (directory, environ):
+    with scratch_directory(variant) as (directory, environ):
         threaded_process = ThreadedProcess(
             module,
             [*arguments, letters],
@@ -168,7 +168,7 @@ def _play_coroutines(
     The process runs coroutines.py. Raise InvalidValues if the schedule is not possible.
     """
     variant = scenario.variants[variant_name]
-    with scratch(variant) as (directory, environ):
+    with scratch_directory(variant) as (directory, environ):
         program = ["-m", *variant.worker, plan.schedule, letters]
         process = fork_server.start(program, env=environ, cwd=directory)
         stdout, stderr = process.communicate()

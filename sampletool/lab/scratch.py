@@ -38,7 +38,7 @@ def fork_server_for(*names: str) -> ForkServer:
 
 
 @contextmanager
-def scratch(variant: Variant) -> Iterator[tuple[Path, dict[str, str]]]:
+def scratch_directory(variant: Variant) -> Iterator[tuple[Path, dict[str, str]]]:
     """Yield a directory that the variant has prepared, and an environment. Then delete both."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as created:
         root = Path(os.path.realpath(created))

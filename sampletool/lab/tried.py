@@ -23,7 +23,7 @@ from .play import Play, RunPlan, choose_first, play
 from .recording import PlayedRun
 from .reduction import Choose, NotDeterministic
 from .scenario import LETTERS, History, Scenario, Variant
-from .scratch import fork_server_for, private_environ, scratch
+from .scratch import fork_server_for, private_environ, scratch_directory
 from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker
 
 YOURS = "yours"
@@ -157,7 +157,7 @@ class TriedFile:
         letters = LETTERS[: self.bound.workers]
         # The process of the threads calls prepare() itself.
         variant = self._describe_variant(prepare=lambda _directory: None)
-        with scratch(variant) as (directory, environ):
+        with scratch_directory(variant) as (directory, environ):
             threaded_process = ThreadedProcess(
                 "sampletool.lab.learner_threads",
                 [str(self.file.absolute()), str(self.bound.rounds), letters],

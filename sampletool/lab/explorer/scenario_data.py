@@ -9,7 +9,7 @@ from ..explore import Exploration
 from ..levels import level_of
 from ..recording import Recording
 from ..scenario import PACKAGE, Scenario, Variant
-from ..scratch import scratch
+from ..scratch import scratch_directory
 from ..standing import source_of
 from .run_tree import build_run_tree
 from .shown_source import shown_source
@@ -76,7 +76,7 @@ def _variant_data(
                 places.add(event.at)
     source = shown_source(path, _main_function(scenario, variant), places)
     tree = build_run_tree(recordings, source.line_of)
-    with scratch(variant) as (directory, _):
+    with scratch_directory(variant) as (directory, _):
         state_before = str(scenario.look(directory))
     return {
         "says": variant.summary,

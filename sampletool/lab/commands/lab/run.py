@@ -48,7 +48,7 @@ spec = spec_with(
 )
 
 
-THREE = ("lost-config-update", "torn-write", "double-claim")
+DEFAULT_SCENARIOS = ("lost-config-update", "torn-write", "double-claim")
 """The scenarios that run if the command line names none."""
 
 
@@ -170,9 +170,9 @@ def _refuse_all(every: bool) -> None:
         raise InvalidValues(Mistake("--all", "INVALID_VALUE", problem))
 
 
-def _three_names() -> list[str]:
-    """Return the names in THREE that exist. A project may have removed some of the scenarios."""
-    return [name for name in THREE if name in names()]
+def _default_scenarios() -> list[str]:
+    """Return the existing default scenarios. A project may have removed some of them."""
+    return [name for name in DEFAULT_SCENARIOS if name in names()]
 
 
 def _run_all(
@@ -241,7 +241,7 @@ def command(
     if every_step and schedule is None:
         problem = "--every-step needs --schedule"
         raise InvalidValues(Mistake("--every-step", "INVALID_VALUE", problem))
-    wanted = select_scenarios(name, every, () if needs_one_scenario else _three_names())
+    wanted = select_scenarios(name, every, () if needs_one_scenario else _default_scenarios())
     if by_luck:
         return _count_breaks(ctx.obj, wanted[0], variant or NAIVE, runs, workers)
     request = _Request(variant=variant, schedule=schedule, workers=workers, every_step=every_step)
