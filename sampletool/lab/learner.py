@@ -54,18 +54,14 @@ class LearnersFile:
     def call(self, part: str, arguments: Sequence[str]) -> Outcome:
         """Run a function of the file, and return how it ended."""
         try:
+            if part in _JUDGES:
+                return _judge(self._functions[part], arguments)
             if part == "worker":
-                _limit_cpu_time()
                 rounds, name = arguments
-                for _ in range(int(rounds)):
-                    self._functions["worker"](name)
-                return Outcome()
-            if part == "prepare":
-                prepare = self._functions.get("prepare")
-                if prepare is not None:
-                    prepare()
-                return Outcome()
-            return _judge(self._functions[part], arguments)
+                self._work(int(rounds), name)
+            else:
+                self._prepare()
+            return Outcome()
         except AssertionError as error:
             if part not in _JUDGES:
                 return Outcome(FAILED, self._describe(error))
@@ -74,6 +70,18 @@ class LearnersFile:
         except Exception as error:
             exit_code = CANNOT_JUDGE if part in _JUDGES else FAILED
             return Outcome(exit_code, self._describe(error))
+
+    def _work(self, rounds: int, name: str) -> None:
+        """Call worker() with this name, once for each round."""
+        _limit_cpu_time()
+        for _ in range(rounds):
+            self._functions["worker"](name)
+
+    def _prepare(self) -> None:
+        """Call prepare() if the file has it."""
+        prepare = self._functions.get("prepare")
+        if prepare is not None:
+            prepare()
 
     def describe_worker(self) -> dict[str, Any]:
         """Return the line of the file that runs now, and the place of this process."""

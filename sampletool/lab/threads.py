@@ -349,19 +349,8 @@ def serve(socket_descriptor: int, program: Program, threads: Threads, letters: s
     workers = {letter: Worker(letter, program.work) for letter in letters}
 
     def send(message: dict[str, Any]) -> None:
+        """Send a message to the lab as a line of JSON."""
         connection.sendall(json.dumps(message).encode() + b"\n")
-
-    def report(worker: Worker | None) -> dict[str, Any]:
-        message: dict[str, Any] = {
-            "shared": program.look(),
-            "locks_held": sorted(threads.locks_held),
-        }
-        if worker is not None:
-            message["stop"] = worker.stop
-            message["effects"] = worker.effects
-            if worker.outcome is not None:
-                message["outcome"] = worker.outcome.as_json()
-        return message
 
     outcome = program.run("prepare")
     if outcome.exit_code != 0:
@@ -369,13 +358,31 @@ def serve(socket_descriptor: int, program: Program, threads: Threads, letters: s
         return
     for worker in workers.values():
         threads.start(worker)
-    send({letter: report(worker) for letter, worker in workers.items()})
+    reports = {}
+    for letter, worker in workers.items():
+        reports[letter] = _report_on_worker(worker, program, threads)
+    send(reports)
     for line in connection.makefile():
         command, _, argument = line.strip().partition(" ")
         if command == "go":
             worker = workers[argument]
             threads.resume(worker)
-            send(report(worker))
+            send(_report_on_worker(worker, program, threads))
         else:
             outcome = program.run(argument)
-            send({**report(None), "outcome": outcome.as_json()})
+            send({**_report(program, threads), "outcome": outcome.as_json()})
+
+
+def _report(program: Program, threads: Threads) -> dict[str, Any]:
+    """Return the state that the threads share, for the lab."""
+    return {"shared": program.look(), "locks_held": sorted(threads.locks_held)}
+
+
+def _report_on_worker(worker: Worker, program: Program, threads: Threads) -> dict[str, Any]:
+    """Return the shared state, and the facts about the last step of a worker, for the lab."""
+    report = _report(program, threads)
+    report["stop"] = worker.stop
+    report["effects"] = worker.effects
+    if worker.outcome is not None:
+        report["outcome"] = worker.outcome.as_json()
+    return report
