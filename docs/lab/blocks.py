@@ -111,18 +111,18 @@ class ScenarioBlocks:
             "| variant | what it does | schedules | broken | example |",
             "| --- | --- | ---: | ---: | --- |",
         ]
-        for variant, way in self.scenario.ways.items():
-            exploration = self._explorations[variant]
+        for name, variant in self.scenario.variants.items():
+            exploration = self._explorations[name]
             broken = exploration.bad
-            if bool(broken) == is_right(variant):
-                name = self.scenario.name
-                raise AssertionError(f"{name}, {variant}: {len(broken)} schedules break")
+            if bool(broken) == is_right(name):
+                scenario_name = self.scenario.name
+                raise AssertionError(f"{scenario_name}, {name}: {len(broken)} schedules break")
             counts = f"{len(exploration.recordings)} | {len(broken)}"
-            rows.append(f"| {variant} | {way.says} | {counts} | {_shortest_schedule(broken)} |")
+            rows.append(f"| {name} | {variant.summary} | {counts} | {_shortest_schedule(broken)} |")
         return "\n".join(rows)
 
     def _code(self, variant: str) -> str:
-        program = self.scenario.ways[variant].program
+        program = self.scenario.variants[variant].program
         if callable(program):
             return _python(inspect.getsource(program))
         return _fenced("sh", f"{PROGRAM} {' '.join(program)}")
@@ -145,7 +145,7 @@ class ScenarioBlocks:
             lines = [f"--- sampletool/{path}"]
             lines += [f"-{line}" for line in removal.pattern.splitlines()]
             lines += [f"+{line}" for line in removal.instead.splitlines()]
-            title = f"{removal.says[0].upper()}{removal.says[1:]}."
+            title = f"{removal.summary[0].upper()}{removal.summary[1:]}."
             parts += [f"**{title}**", _fenced("diff", "\n".join(lines))]
         return "\n\n".join(parts)
 

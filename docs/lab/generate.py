@@ -22,7 +22,7 @@ from pathlib import Path
 
 from docs.lab.blocks import Blocks, ScenarioBlocks, index_rows
 from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.lab.explore import explore_way
+from sampletool.lab.explore import explore_variant
 from sampletool.lab.explorer.scenario_data import scenario_data
 from sampletool.lab.play import play
 from sampletool.lab.scenario import FIXED, NAIVE, find, module_of, names
@@ -45,10 +45,11 @@ def generate(name: str, fork_server: ForkServer) -> dict[str, str]:
     """
     scenario = find(name)
     follow = partial(play, scenario, fork_server=fork_server)
-    shown_runs = {
-        variant: follow(variant, way.shows).recording for variant, way in scenario.ways.items()
-    }
-    explorations = {variant: explore_way(partial(follow, variant)) for variant in scenario.ways}
+    shown_runs = {}
+    explorations = {}
+    for variant_name, variant in scenario.variants.items():
+        shown_runs[variant_name] = follow(variant_name, variant.schedule).recording
+        explorations[variant_name] = explore_variant(partial(follow, variant_name))
     blocks = ScenarioBlocks(scenario, shown_runs, explorations)
     path = path_of(name)
     return {

@@ -1,3 +1,3 @@
-"""Race conditions to run, to look at and to check. To add one, add a file to scenarios/."""
+"""Run, watch and check race conditions. To add a race, add a file to scenarios/."""
 
 TITLE = "The lab"

@@ -17,47 +17,50 @@ from typing import Any
 
 from ..kit.contract.errors import InvalidValues
 from ..kit.stepping.tracer import Ended
-from .play import Course, Play
-from .recording import Played
-from .scenario import Scenario, Way, find
-from .standing import of_coroutine, source_of
+from .play import Play, RunPlan
+from .recording import PlayedRun
+from .scenario import Scenario, Variant, find
+from .standing import position_of_coroutine, source_of
 from .stepped_worker import Worker
 
 _NO_PROCESS: Any = SimpleNamespace(at="", past=())
 
 
 class _Task(Worker):
-    """A coroutine whose step lasts from one await that gives way to the next.
+    """A worker that is a coroutine. Each step ends at an await that suspends the coroutine.
 
-    If what it awaits is not there yet, it is blocked.
+    The worker is blocked while the awaited result is missing.
     """
 
-    def __init__(self, letter: str, scenario: Scenario, way: Way, world: object) -> None:
-        super().__init__(letter, way, _NO_PROCESS, lambda: None)
-        assert callable(way.program)
-        self.coroutine = way.program(letter, world)
-        source = source_of(scenario, way)
-        self._describe = partial(of_coroutine, self.coroutine, source, scenario.private)
-        self._steps = [step for step in way.steps if fnmatchcase(letter, step.file)]
+    def __init__(self, letter: str, scenario: Scenario, variant: Variant, world: object) -> None:
+        super().__init__(letter, variant, _NO_PROCESS, lambda: None)
+        assert callable(variant.program)
+        self.coroutine = variant.program(letter, world)
+        source = source_of(scenario, variant)
+        self._describe = partial(position_of_coroutine, self.coroutine, source, scenario.private)
+        self._steps = [step for step in variant.steps if fnmatchcase(letter, step.file)]
         self._awaited: Any = None
 
-    def look_where(self) -> None:
-        """Remember where it stands."""
-        self.stood = self._describe()
+    def record_position(self) -> None:
+        """Store the line and the private values of the coroutine in `position`."""
+        self.position = self._describe()
 
-    def come_to_a_step(self) -> None:
-        """Name its next step. The last name is used for all further steps."""
+    def run_to_next_step(self) -> None:
+        """Set the next step. All further steps have the name of the last one."""
         if len(self._steps) > 1:
-            self.at = self._steps.pop(0)
+            self.next_step = self._steps.pop(0)
         else:
-            self.at = self._steps[0]
+            self.next_step = self._steps[0]
 
-    def go_on(self) -> None:
-        """Take one step. If it is blocked, only look whether it can continue."""
+    def take_step(self) -> None:
+        """Run the coroutine until it is suspended or ends.
+
+        If the worker is blocked, do not run it, but check whether the awaited result has arrived.
+        """
         if self.is_blocked:
             self.is_blocked = not self._awaited.done()
             return
-        self.look_where()
+        self.record_position()
         try:
             self._awaited = self.coroutine.send(None)
             self.is_blocked = self._awaited is not None and not self._awaited.done()
@@ -66,19 +69,20 @@ class _Task(Worker):
         except Exception as error:
             self.ended = Ended(1, b"", type(error).__name__.encode())
         if not self.is_blocked:
-            self.come_to_a_step()
+            self.run_to_next_step()
 
 
-async def _play(name: str, variant: str, schedule: str, letters: str) -> Played:
+async def _play(name: str, variant_name: str, schedule: str, letters: str) -> PlayedRun:
+    """Run a variant of a scenario along this schedule, and return the recorded run."""
     scenario = find(name)
     assert scenario.world is not None
     world = scenario.world()
-    tasks = [_Task(letter, scenario, scenario.ways[variant], world) for letter in letters]
-    return Play(scenario, variant, tasks, Path.cwd()).follow(Course(schedule=schedule))
+    tasks = [_Task(letter, scenario, scenario.variants[variant_name], world) for letter in letters]
+    return Play(scenario, variant_name, tasks, Path.cwd()).follow(RunPlan(schedule=schedule))
 
 
 def main() -> None:
-    """Play one schedule. Print the run, or what is wrong with the schedule."""
+    """Play one schedule. Print the recorded run, or the mistakes in the schedule, pickled."""
     response: Any
     try:
         response = asyncio.run(_play(*sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""A recorded run as a picture in text: a lane for each worker, and a column for what they share.
+"""Draw a recorded run as text: a lane for each worker, and a column for the shared state.
 
 A bar marks the worker that holds the lock, shading marks one that waits, and an arrow marks the
 step that broke the invariant.
@@ -29,13 +29,13 @@ _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 def terminal_width() -> int:
-    """Return how many characters fit into a line of the terminal."""
+    """Return the number of characters in a line of the terminal, or a minimum if it is narrow."""
     columns = get_terminal_size((WIDTH, 24)).columns
     return max(columns, _MIN_TERMINAL_WIDTH)
 
 
 def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
-    """Return a row for each event, from top to bottom. Wrap text that does not fit."""
+    """Return the lines of the picture, with a row for each event. Wrap text that does not fit."""
     *lane_widths, last_width = _column_widths(recording, width)
     lines: list[str] = [Painted(_header(recording, lane_widths), BOLD)]
     finished_workers: set[str] = set()
@@ -58,6 +58,7 @@ def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
 
 
 def _header(recording: Recording, lane_widths: Sequence[int]) -> str:
+    """Return the line above the lanes, with the workers and the name of the shared data."""
     header = _MARGIN
     for letter, lane_width in zip(recording.workers, lane_widths, strict=True):
         header += f"  {letter}".ljust(lane_width + _GAP_WIDTH)
@@ -66,24 +67,24 @@ def _header(recording: Recording, lane_widths: Sequence[int]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Lane:
-    """What one row of the picture shows in the lane of one worker."""
+    """The lane of one worker in one row of the picture."""
 
     bar: str
-    """What is in front of the first line of text."""
+    """The mark before the first line of text."""
     bar_below: str
-    """What is in front of the other lines."""
+    """The mark before the other lines."""
     text: list[str]
     width: int
 
     def line(self, number: int) -> str:
-        """Return one line, as wide as the lane."""
+        """Return one line of the lane, filled with spaces to its width."""
         bar = self.bar if number == 0 else self.bar_below
         text = self.text[number] if number < len(self.text) else ""
         return f"{bar}{text}".ljust(self.width + _GAP_WIDTH)
 
 
 def _rows(event: Event, lanes: Sequence[_Lane], state: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of one row. The text in some of its columns may need several."""
+    """Yield the lines of one row. There are several if a text is wrapped."""
     height = max(len(state), *(len(lane.text) for lane in lanes))
     for number in range(height):
         line = _MARGIN
@@ -103,6 +104,7 @@ def _draw_lane(
     previous_holders: Sequence[str],
     is_finished: bool,
 ) -> _Lane:
+    """Return the lane of a worker in the row of an event."""
     text = []
     if event.worker == letter:
         text = _wrap(label(event), width)
@@ -116,7 +118,7 @@ def _bars(
     previous_holders: Sequence[str],
     is_finished: bool,
 ) -> tuple[str, str]:
-    """Return what marks the lane of a worker in the first line of a row, and in those below it."""
+    """Return the marks of a worker's lane: in the first line of a row, and in the lines below."""
     if letter in event.waiting:
         return f"{_WAITS} ", f"{_WAITS} "
     has_held = letter in previous_holders
@@ -131,16 +133,17 @@ def _bars(
 
 
 def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
-    """Return the meaning of the signs that these pictures have."""
+    """Return the lines of a legend for the signs in these pictures."""
     entries = []
     for entry in _legend_entries(recordings):
-        # A line is not broken inside of an entry.
+        # Lines must not be wrapped within an entry.
         entries.append(entry.replace(" ", _NO_BREAK_SPACE))
     lines = _wrap(f"Signs: {', '.join(entries)}", width)
     return [line.replace(_NO_BREAK_SPACE, " ") for line in lines]
 
 
 def _legend_entries(recordings: Sequence[Recording]) -> Iterator[str]:
+    """Yield a legend entry for each kind of sign that occurs."""
     has_holders = has_waiting = has_several = has_notes = False
     for recording in recordings:
         has_several |= len(recording.workers) > 1
@@ -164,7 +167,7 @@ def _legend_entries(recordings: Sequence[Recording]) -> Iterator[str]:
 
 
 def label(event: Event) -> str:
-    """Return the name of the step, and whether it has to wait."""
+    """Return the text for an event in its lane: the step, and whether the worker waits."""
     text = event.step
     if event.outcome == "struck":
         text = event.step.upper()
@@ -176,11 +179,12 @@ def label(event: Event) -> str:
 
 
 def _wrap(text: str, width: int) -> list[str]:
+    """Return the lines of a text. Words are not broken."""
     return wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _column_widths(recording: Recording, width: int) -> list[int]:
-    """Return the width of each lane and of the last column. The widest columns give way."""
+    """Return the width of each lane and of the last column. Shrink the widest ones to fit."""
     columns = []
     for letter in recording.workers:
         columns.append([label(event) for event in recording.events if event.worker == letter])
@@ -197,13 +201,14 @@ def _column_widths(recording: Recording, width: int) -> list[int]:
 
 
 def _describe_state(event: Event) -> str:
+    """Return the text of the last column: the shared state, and the note of the event."""
     if event.note is None:
         return printable(event.state)
     return printable(f"{event.state}   {_ARROW} {event.note.rstrip('.')}")
 
 
 def _wrap_state(event: Event, width: int) -> list[str]:
-    """Return the text of the last column. An arrow that does not fit gets a line of its own."""
+    """Return the lines of the last column. If the arrow does not fit, it begins a new line."""
     text = _describe_state(event)
     if len(text) <= width:
         return _wrap(text, width)

@@ -1,8 +1,7 @@
-"""Every call with files as a step of its own, whether a scenario has named it or not.
+"""Name the steps of a run in which every call that uses files is a step.
 
-A call is merged into the step before it only if no other worker could make a difference in
-between, or if the merged order stands for the same results: opening a file and reading it for the
-first time.
+A call belongs to the step before it only if no other worker could change its result in between, or
+if the merged step has the same possible results. An example is the first read of an opened file.
 """
 
 import fcntl
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 from ..kit.stepping.tracer import Event
 
 SCRATCH_PREFIX = "tool-lab-"
-"""How the name of a run's private directory begins. The workers run in a directory inside of it."""
+"""The beginning of the name of a run's private directory. The workers run in a subdirectory."""
 
 _VERBS = {
     "os.access": "look at",
@@ -52,11 +51,11 @@ _VERBS = {
     "sql": "SQL",
     "sqlite3.connect": "connect to",
 }
-"""The events that are steps, with a verb that people use. Other events have no effect on others."""
+"""The events that are steps, each with a usual verb. Other events affect no other worker."""
 
 
 def name_of(event: Event) -> str:
-    """Return a name for this event, or "" if it cannot make a difference to another worker."""
+    """Return a name for this event, or "" if it cannot affect another worker."""
     if event.name == "stepping.verb":
         return str(event.facts["statement"])
     if event.name == "fcntl.flock":
@@ -72,6 +71,7 @@ def name_of(event: Event) -> str:
 
 
 def _locking_verb(operation: int) -> str:
+    """Return a verb for an operation of flock()."""
     if operation & fcntl.LOCK_UN:
         return "unlock"
     if operation & fcntl.LOCK_NB:
@@ -80,6 +80,7 @@ def _locking_verb(operation: int) -> str:
 
 
 def _opening_verb(flags: int) -> str:
+    """Return a verb for the flags of open()."""
     if flags & os.O_EXCL:
         return "create"
     if flags & os.O_TRUNC:
@@ -90,24 +91,24 @@ def _opening_verb(flags: int) -> str:
 
 
 def _file_of(event: Event) -> str:
-    """Return the name of the file that the event changes, or that it looks at."""
+    """Return the name of the file that the event changes or reads."""
     path = event.path
     if event.name == "os.sendfile":
         # The file that is written comes first.
         path = event.paths[0]
     name = os.path.basename(path)
     if name.startswith(SCRATCH_PREFIX):
-        # It has another name in every run.
+        # The directory has another name in every run.
         return ".."
     return name
 
 
 def belongs_to_step(event: Event, done: Sequence[Event]) -> bool:
-    """Return whether this event belongs to the step that has begun with the events `done`.
+    """Return whether this event belongs to the current step, which consists of the events `done`.
 
-    These belong to the opening of a file: the looks at it that open() makes itself, and the first
-    read. A step that reads also has the last read, which finds the end of the file. Any other read
-    is a step, because another worker may have written in between.
+    The opening of a file is one step with the calls of fstat() and lseek() that Python's open()
+    makes, and with the first read. A step that reads also includes the last read, which finds the
+    end of the file. Any other read is another step, because another worker may write in between.
     """
     if not done:
         return False

@@ -1,19 +1,19 @@
-"""Every schedule of a variant, run for real: in real processes, on real files.
+"""Run every schedule of a variant, in real processes and on real files.
 
 There are two kinds of exploration:
 
-* `explore_way` runs every schedule of the steps that a scenario names. Each run follows a schedule
-  to its end, and notes what else could have been chosen on the way. Every such turn that has not
-  been taken is another run. The explorer and the pages need all of them.
+* `explore_variant` runs every schedule of the steps that a scenario names. Each run follows a
+  schedule to its end, and records the other tokens that were possible at each position. Each of
+  these tokens begins another schedule. The explorer and the pages need all of these runs.
 * `explore_every_step` takes every call as a step. It leaves out schedules that make no difference,
   see reduction.py.
 
-There is no second model that could disagree with the program.
+Both run the program itself. There is no model of the program that could differ from it.
 """
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ from ..kit.contract.errors import InvalidValues
 from ..kit.contract.text import counted
 from ..kit.stepping.fork_server import ForkServer
 from .errors import UnexpectedOutcome
-from .play import Course, play
-from .recording import Played, Recording
+from .play import RunPlan, play
+from .recording import PlayedRun, Recording
 from .reduction import Choose, NotDeterministic, Run, Search
 from .scenario import KILL, Scenario, is_right, with_every_step
 from .scratch import fork_server_for
 
 _AT_ONCE = 100
 MOST_SCHEDULES = 50
-"""How many schedules of every step are run, unless the caller wants more."""
+"""The default limit for the schedules in which every call is a step."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ class Exploration:
     """The runs of one variant."""
 
     recordings: tuple[Recording, ...]
-    """One for each schedule, in the order of the schedules."""
+    """One recording for each schedule, in the order of the schedules."""
     is_complete: bool = True
-    """Whether there were no more schedules."""
+    """Whether all schedules were run."""
     takes_every_step: bool = False
+    """Whether every call was a step."""
 
     @property
     def bad(self) -> list[Recording]:
@@ -54,16 +55,16 @@ class Exploration:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """What was broken, and in how many schedules."""
-        found: Counter[str] = Counter()
+        """The problems, each with the number of its schedules. The most frequent one is first."""
+        counts: Counter[str] = Counter()
         for recording in self.bad:
-            found.update([recording.reason or "", *recording.also])
-        by_frequency = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+            counts.update([recording.reason or "", *recording.also])
+        by_frequency = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return dict(by_frequency)
 
     @property
     def surprise(self) -> str | None:
-        """What is not as expected: a fixed variant that breaks, or another one that does not."""
+        """A sentence if a fixed variant breaks or another variant does not. None otherwise."""
         bad = self.bad
         run = self.recordings[0]
         if bool(bad) != is_right(run.variant):
@@ -80,19 +81,20 @@ class Exploration:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedVariant:
-    """All that was explored of one variant."""
+    """The explorations of one variant."""
 
     named_steps: Exploration
     every_step: Exploration | None
-    """None where only the named steps are explored: for wrong variants, and for coroutines."""
+    """None if only the named steps are explored: for wrong variants, and for coroutines."""
 
     @property
     def surprises(self) -> list[str]:
-        """What is not as expected."""
+        """A sentence for each exploration with an unexpected result."""
         explorations = [self.named_steps]
         if self.every_step is not None:
             explorations.append(self.every_step)
-        return [found.surprise for found in explorations if found.surprise is not None]
+        surprises = [exploration.surprise for exploration in explorations]
+        return [surprise for surprise in surprises if surprise is not None]
 
 
 def explore(
@@ -100,20 +102,23 @@ def explore(
     scenario: Scenario,
     workers: int | None = None,
 ) -> dict[str, Exploration]:
-    """Run every schedule of the named steps, of each variant."""
+    """Run every schedule of the named steps. Return the explorations by the variants' names.
+
+    `workers` replaces the number of workers of the scenario.
+    """
     with fork_server_for(scenario.name) as fork_server:
-        explored = {}
-        for variant in scenario.ways:
-            follow = partial(
+        explorations = {}
+        for variant_name in scenario.variants:
+            run_schedule = partial(
                 play,
                 scenario,
-                variant,
+                variant_name,
                 fork_server=fork_server,
                 workers=workers,
                 check=context.signals.check,
             )
-            explored[variant] = explore_way(follow, context.progress)
-        return explored
+            explorations[variant_name] = explore_variant(run_schedule, context.progress)
+        return explorations
 
 
 def check_variants(
@@ -122,76 +127,87 @@ def check_variants(
     workers: int | None = None,
     limit: int = MOST_SCHEDULES,
 ) -> dict[str, CheckedVariant]:
-    """Explore each variant: the named steps of all, and every step of those that are right.
+    """Explore each variant. Return the results by the variants' names.
 
-    `limit` is how many schedules of every step are run.
+    Explore the named steps of all variants, and also every call of the right variants. For the
+    latter, run at most `limit` schedules.
     """
-    explored = explore(context, scenario, workers)
+    explorations = explore(context, scenario, workers)
     checked = {}
     with fork_server_for(scenario.name) as fork_server:
-        for variant, named_steps in explored.items():
+        for variant_name, named_steps in explorations.items():
             every_step = None
-            if is_right(variant) and scenario.steps_every_call:
+            if is_right(variant_name) and scenario.steps_every_call:
                 number = workers or scenario.every_step_workers
                 every_step = explore_every_step(
-                    scenario, variant, fork_server, context, number, limit
+                    scenario, variant_name, fork_server, context, number, limit
                 )
-            checked[variant] = CheckedVariant(named_steps=named_steps, every_step=every_step)
+            checked[variant_name] = CheckedVariant(named_steps=named_steps, every_step=every_step)
     return checked
 
 
 def explore_every_step(
     scenario: Scenario,
-    variant: str,
+    variant_name: str,
     fork_server: ForkServer,
     context: Context,
     workers: int | None = None,
     limit: int = MOST_SCHEDULES,
 ) -> Exploration:
-    """Run a schedule of each class, with every call as a step.
+    """Run one schedule of each class, with every call as a step, and return the runs.
 
-    If the scenario kills A, kill it after each of its steps too. Stop after `limit` runs.
+    If the scenario kills A, also kill A after each of its steps. Stop after `limit` runs. Raise
+    UnexpectedOutcome if the variant is not deterministic.
     """
-    stepped = with_every_step(scenario, variant)
+    stepped_scenario = with_every_step(scenario, variant_name)
 
-    def run(schedule: str, choose: Choose, kill_after: int | None) -> Played:
-        course = Course(schedule=schedule, choose=choose, kill_after=kill_after)
+    def run(schedule: str, choose: Choose, kill_after: int | None) -> PlayedRun:
+        """Run the variant once. Raise NotDeterministic if the schedule is not possible."""
+        plan = RunPlan(schedule=schedule, choose=choose, kill_after=kill_after)
         try:
             return play(
-                stepped,
-                variant,
+                stepped_scenario,
+                variant_name,
                 fork_server=fork_server,
                 workers=workers,
                 check=context.signals.check,
-                course=course,
+                plan=plan,
             )
         except InvalidValues:
-            # The schedule was possible before.
+            # The schedule was possible in an earlier run.
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
-    kills = KILL in (scenario.ways[variant].strikes or "")
-    recordings: list[Recording] = []
-    is_complete = True
+    kills = KILL in (scenario.variants[variant_name].strikes or "")
     try:
         with closing(every_class(run, kills=kills, report_progress=context.progress)) as runs:
-            for played in runs:
-                if len(recordings) == limit:
-                    is_complete = False
-                    break
-                recordings.append(played.recording)
+            return _explore_until(limit, runs)
     except NotDeterministic as error:
         problem = f"on {error.schedule}, it once does {error.expected}, and once {error.found}"
-        surprise = f"{scenario.name}, {variant} is not deterministic: {problem}"
+        surprise = f"{scenario.name}, {variant_name} is not deterministic: {problem}"
         raise UnexpectedOutcome(surprises=[surprise]) from None
-    # Those with few steps come first: they are the easiest to read.
-    in_order = sorted(recordings, key=lambda recording: len(recording.schedule))
-    return Exploration(tuple(in_order), is_complete, takes_every_step=True)
+
+
+def _explore_until(limit: int, runs: Iterator[PlayedRun]) -> Exploration:
+    """Return the first `limit` runs. The exploration is complete if there are no more runs."""
+    recordings: list[Recording] = []
+    is_complete = True
+    for played in runs:
+        if len(recordings) == limit:
+            is_complete = False
+            break
+        recordings.append(played.recording)
+    # Schedules with few steps come first: they are the easiest to read.
+    recordings.sort(key=lambda recording: len(recording.schedule))
+    return Exploration(tuple(recordings), is_complete, takes_every_step=True)
 
 
 class RunWithKill(Protocol):
-    """A function that follows a schedule, then chooses, and kills A after so many of its steps."""
+    """A function that runs a schedule, and calls `choose` for each token after its end.
 
-    def __call__(self, schedule: str, choose: Choose, kill_after: int | None) -> Played: ...
+    It kills A after `kill_after` steps of A, or not at all if this is None.
+    """
+
+    def __call__(self, schedule: str, choose: Choose, kill_after: int | None) -> PlayedRun: ...
 
 
 def every_class(
@@ -199,11 +215,12 @@ def every_class(
     *,
     kills: bool = False,
     report_progress: Callable[[str], None] = lambda line: None,
-) -> Generator[Played, None, None]:
-    """Yield a run of each class of schedules. With `kills`, then kill A at each of its steps.
+) -> Generator[PlayedRun, None, None]:
+    """Yield one run of each class of schedules. With `kills`, then add the runs that kill A.
 
-    A that is killed after its second step is a program of its own, with classes of its own. So it
-    is explored after none of its steps, after one, and so on, until it ends before it is killed.
+    A program that is killed after its second step is another program, with other classes of
+    schedules. So search again for each number of steps before the kill, until A exits before the
+    kill.
     """
     yield from _search(run, None, report_progress)
     if not kills:
@@ -212,7 +229,7 @@ def every_class(
         was_killed = False
         with closing(_search(run, kill_after, report_progress)) as runs:
             for played in runs:
-                if _has_struck(played):
+                if _has_strike(played):
                     was_killed = True
                     yield played
         if not was_killed:
@@ -223,57 +240,62 @@ def _search(
     run: RunWithKill,
     kill_after: int | None,
     report_progress: Callable[[str], None],
-) -> Generator[Played, None, None]:
-    """Yield a run of each class, with this number of steps before A is killed."""
+) -> Generator[PlayedRun, None, None]:
+    """Yield one run of each class, and kill A after this number of its steps. None: no kill."""
     run_with_kill: Run = partial(run, kill_after=kill_after)
     return Search(run_with_kill, report_progress).runs()
 
 
-def _has_struck(played: Played) -> bool:
+def _has_strike(played: PlayedRun) -> bool:
+    """Return whether a worker was killed in this run."""
     return any(event.outcome == "struck" for event in played.recording.events)
 
 
-def explore_way(
-    follow: Callable[[str], Played],
-    tell: Callable[[str], None] = lambda line: None,
+def explore_variant(
+    run_schedule: Callable[[str], PlayedRun],
+    report_progress: Callable[[str], None] = lambda line: None,
 ) -> Exploration:
     """Run every schedule, and return the runs in the order of their schedules."""
-    recordings = sorted(every_run(follow, tell), key=lambda recording: recording.schedule)
+    recordings = list(every_run(run_schedule, report_progress))
+    recordings.sort(key=lambda recording: recording.schedule)
     return Exploration(tuple(recordings))
 
 
 def every_run(
-    follow: Callable[[str], Played],
-    tell: Callable[[str], None] = lambda line: None,
+    run_schedule: Callable[[str], PlayedRun],
+    report_progress: Callable[[str], None] = lambda line: None,
 ) -> Generator[Recording, None, None]:
-    """Yield each run once, always in the same order: those with fewer turns come earlier.
+    """Yield one run of each schedule, always in the same order.
 
     Close the generator if you do not take all runs: this ends its threads.
     """
-    turns: list[list[str]] = [[]]
+    pending: list[list[str]] = [[]]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        while turns:
-            batch = turns[:_AT_ONCE]
-            turns = turns[_AT_ONCE:]
+        while pending:
+            batch = pending[:_AT_ONCE]
+            pending = pending[_AT_ONCE:]
             schedules = [" ".join(tokens) for tokens in batch]
-            for given, played in zip(batch, pool.map(follow, schedules), strict=True):
+            runs = pool.map(run_schedule, schedules)
+            for requested_tokens, played in zip(batch, runs, strict=True):
                 yield played.recording
-                turns += _turns(len(given), played)
-            if len(turns) > _AT_ONCE:
-                tell(f"{len(turns)} more schedules, at least.")
+                pending += _new_schedules(len(requested_tokens), played)
+            if len(pending) > _AT_ONCE:
+                report_progress(f"{len(pending)} more schedules, at least.")
 
 
-def _turns(given: int, played: Played) -> list[list[str]]:
-    """Return the schedules that leave this run at a choice which no other run has taken.
+def _new_schedules(requested: int, played: PlayedRun) -> list[list[str]]:
+    """Return the beginnings of schedules that differ from this run in their last token.
 
-    The run was given so many tokens. What can strike within the last one is known only now.
+    The first `requested` tokens of the run were requested. Other runs cover their alternatives,
+    except for strikes within the last of these tokens: only this run shows which are possible.
     """
     taken = played.recording.schedule.split()
     schedules = []
-    for position in range(max(given - 1, 0), len(taken)):
-        for other in played.choices[position]:
-            if other == taken[position]:
+    for position in range(max(requested - 1, 0), len(taken)):
+        for token in played.choices[position]:
+            if token == taken[position]:
                 continue
-            if position >= given or other.startswith(taken[position]):
-                schedules.append([*taken[:position], other])
+            is_strike_within = token.startswith(taken[position])
+            if position >= requested or is_strike_within:
+                schedules.append([*taken[:position], token])
     return schedules

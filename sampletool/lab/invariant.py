@@ -1,7 +1,7 @@
 """Find out whether the invariant of a learner's file can fail at all.
 
-An invariant that cannot fail calls every program right. The usual mistake is a comparison without
-`assert` or `return`.
+With an invariant that cannot fail, every program seems to be right. The usual mistake is a
+comparison without `assert` or `return`.
 """
 
 import ast
@@ -12,24 +12,25 @@ _JUDGES = ("invariant", "always", "after_power_cut")
 
 
 def can_never_fail(file: Path) -> bool:
-    """Return whether invariant() and always() contain nothing that could say that something broke.
+    """Return whether none of the judging functions in the file can report a problem.
 
-    Look at them and at all functions of the file that they can call. What another module could
-    raise is not known, so a call of an imported function counts as something that can fail.
+    Search these functions, and all functions of the file that they can call. A call of an imported
+    function counts as one that can fail, because its code is unknown. Return False if the file is
+    not valid Python.
     """
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
-        # Running the file says what is wrong with it.
+        # Running the file reports the syntax error.
         return False
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     if "invariant" not in functions:
         return False
-    return not _any_can_say_no(functions, _imported_functions(tree))
+    return not _any_can_fail(functions, _imported_functions(tree))
 
 
-def _any_can_say_no(functions: Mapping[str, ast.FunctionDef], imported: Set[str]) -> bool:
-    """Return whether one of the judges, or a function that it may call, can say no."""
+def _any_can_fail(functions: Mapping[str, ast.FunctionDef], imported: Set[str]) -> bool:
+    """Return whether one of the judging functions, or a function that it may call, can fail."""
     pending = [name for name in _JUDGES if name in functions]
     seen: set[str] = set()
     while pending:
@@ -38,7 +39,7 @@ def _any_can_say_no(functions: Mapping[str, ast.FunctionDef], imported: Set[str]
             continue
         seen.add(name)
         function = functions[name]
-        if _can_say_no(function, may_return=name in _JUDGES):
+        if _can_fail(function, may_return=name in _JUDGES):
             return True
         called = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
         if called & imported:
@@ -47,7 +48,11 @@ def _any_can_say_no(functions: Mapping[str, ast.FunctionDef], imported: Set[str]
     return False
 
 
-def _can_say_no(function: ast.FunctionDef, *, may_return: bool) -> bool:
+def _can_fail(function: ast.FunctionDef, *, may_return: bool) -> bool:
+    """Return whether the function raises an error or asserts something.
+
+    With `may_return`, a function that returns a value can fail, too.
+    """
     for node in ast.walk(function):
         if isinstance(node, ast.Raise):
             return True
@@ -59,20 +64,21 @@ def _can_say_no(function: ast.FunctionDef, *, may_return: bool) -> bool:
 
 
 def _is_none(value: ast.expr | None) -> bool:
+    """Return whether a `return` with this value returns None."""
     if value is None:
         return True
     return isinstance(value, ast.Constant) and value.value is None
 
 
 def _is_always_true(test: ast.expr) -> bool:
-    """Return whether this is a constant, or a tuple: `assert (x, "message")` always holds."""
+    """Return whether `assert` never fails for this test, such as for `(x, "message")`."""
     if isinstance(test, ast.Tuple):
         return bool(test.elts)
     return isinstance(test, ast.Constant) and bool(test.value)
 
 
 def _imported_functions(tree: ast.Module) -> set[str]:
-    """Return the names of what the file imports by `from X import name`, without classes."""
+    """Return the names that the file imports by `from X import name`, without classes."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):

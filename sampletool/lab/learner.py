@@ -1,11 +1,11 @@
-"""The side of a learner's file: run one of its functions in the current directory, in a process.
+"""The program for a learner's file: run one of its functions in the current directory.
 
     python -m sampletool.lab.learner FILE prepare|always|invariant [KILLED]
     python -m sampletool.lab.learner FILE after_power_cut [FINISHED]
     python -m sampletool.lab.learner FILE worker ROUNDS NAME
 
-The last line on stderr says what went wrong. The exit code says who is to blame, see outcome.py.
-If the workers are threads, learner_threads.py is the program instead.
+The last line on stderr is the reason for a failure. outcome.py lists the exit codes. If the workers
+are threads, the lab runs learner_threads.py instead.
 """
 
 import inspect
@@ -26,9 +26,9 @@ from .scenario import PACKAGE
 from .worker import report_every_call
 
 _JUDGES = ("after_power_cut", "always", "invariant")
-"""The functions that say what is broken."""
+"""The functions that judge the result."""
 _MOST_CPU_SECONDS = 1
-"""How long a worker may compute between two steps. Only an endless loop takes longer."""
+"""The CPU time that a worker may use between two steps. Only an endless loop takes longer."""
 
 
 class LearnersFile:
@@ -40,7 +40,7 @@ class LearnersFile:
         self._functions: Mapping[str, Any] = {}
 
     def load(self, execute: Callable[[], Mapping[str, Any]]) -> Outcome:
-        """Let `execute` run the file and return its names."""
+        """Run the file by calling `execute`, which returns its variables. Return how it ended."""
         self.refusals.start()
         try:
             self._functions = execute()
@@ -52,20 +52,16 @@ class LearnersFile:
         return Outcome()
 
     def call(self, part: str, arguments: Sequence[str]) -> Outcome:
-        """Run this function of the file. Return its verdict."""
+        """Run a function of the file, and return how it ended."""
         try:
+            if part in _JUDGES:
+                return _judge(self._functions[part], arguments)
             if part == "worker":
-                _limit_cpu_time()
                 rounds, name = arguments
-                for _ in range(int(rounds)):
-                    self._functions["worker"](name)
-                return Outcome()
-            if part == "prepare":
-                prepare = self._functions.get("prepare")
-                if prepare is not None:
-                    prepare()
-                return Outcome()
-            return _judge(self._functions[part], arguments)
+                self._work(int(rounds), name)
+            else:
+                self._prepare()
+            return Outcome()
         except AssertionError as error:
             if part not in _JUDGES:
                 return Outcome(FAILED, self._describe(error))
@@ -75,8 +71,20 @@ class LearnersFile:
             exit_code = CANNOT_JUDGE if part in _JUDGES else FAILED
             return Outcome(exit_code, self._describe(error))
 
+    def _work(self, rounds: int, name: str) -> None:
+        """Call worker() with this name, once for each round."""
+        _limit_cpu_time()
+        for _ in range(rounds):
+            self._functions["worker"](name)
+
+    def _prepare(self) -> None:
+        """Call prepare() if the file has it."""
+        prepare = self._functions.get("prepare")
+        if prepare is not None:
+            prepare()
+
     def describe_worker(self) -> dict[str, Any]:
-        """Return where the file stands, for the tracer."""
+        """Return the line of the file that runs now, and the place of this process."""
         _limit_cpu_time()
         line = None
         for frame, number in traceback.walk_stack(None):
@@ -87,7 +95,7 @@ class LearnersFile:
         return {"at": f"{os.path.basename(self.path)}:{line}", "place": place}
 
     def refuse_endless_loop(self, _number: int, frame: FrameType | None) -> NoReturn:
-        """Refuse a worker that has computed for too long. This is the handler of a signal."""
+        """Refuse a worker that has used too much CPU time. This is a signal handler."""
         line = None
         while frame is not None and line is None:
             if frame.f_code.co_filename == self.path:
@@ -96,7 +104,7 @@ class LearnersFile:
         refuse(f"does not end: line {line} is in a loop that does nothing with files")
 
     def _describe(self, error: Exception) -> str:
-        """Return the error with its line in the file."""
+        """Return the message of an error, with its line in the file if it has one."""
         message = "".join(traceback.format_exception_only(error)).splitlines()[-1]
         line = self._line_of(error)
         if line is None:
@@ -104,11 +112,13 @@ class LearnersFile:
         return f"line {line}: {message}"
 
     def _line_of(self, error: Exception) -> int | None:
+        """Return the line of the file that raised the error, or None if it is elsewhere."""
         if isinstance(error, SyntaxError):
             return error.lineno
         return self._innermost_line(traceback.extract_tb(error.__traceback__))
 
     def _innermost_line(self, frames: Iterable[traceback.FrameSummary]) -> int | None:
+        """Return the line of the innermost frame that runs the file, or None."""
         innermost = None
         for frame in frames:
             if frame.filename == self.path:
@@ -117,10 +127,10 @@ class LearnersFile:
 
 
 def _judge(function: Callable[..., object], arguments: Sequence[str]) -> Outcome:
-    """Run a function that judges. Return what it says is broken.
+    """Run a function that judges, and return its verdict.
 
-    If it takes an argument, pass the name of the killed worker, or None. after_power_cut() gets the
-    name of the worker that has finished before the power failed.
+    If the function takes an argument, pass the name of the killed worker, or None. For
+    after_power_cut(), this is the name of the worker that finished before the power cut.
     """
     if takes_argument(function):
         name = arguments[0] if arguments else None
@@ -140,9 +150,9 @@ def takes_argument(function: Callable[..., object]) -> bool:
 
 
 def _limit_cpu_time() -> None:
-    """Let a signal come if this process computes for too long from now on.
+    """Start a timer that sends a signal if this process uses too much CPU time from now on.
 
-    It counts only the time in which the process runs, so a busy machine makes no difference.
+    Only CPU time counts, so a busy machine makes no difference.
     """
     signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_CPU_SECONDS)
 

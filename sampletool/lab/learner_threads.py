@@ -1,4 +1,4 @@
-"""The side of a learner's file whose workers are threads: run its functions in this process.
+"""The program for a learner's file whose workers are threads: run its functions in this process.
 
     python -m sampletool.lab.learner_threads SOCKET FILE ROUNDS LETTERS
 
@@ -36,7 +36,7 @@ class ThreadedFile:
         self._variables: dict[str, Any] = {}
 
     def load(self) -> Outcome:
-        """Run the file, but none of its functions."""
+        """Run the file without calling its functions. Return how this ended."""
         module = types.ModuleType("tried")
         module.__file__ = self._path
         # A dataclass looks for its module under this name.
@@ -48,6 +48,7 @@ class ThreadedFile:
         return outcome
 
     def _execute(self) -> dict[str, Any]:
+        """Run the file, and return its variables."""
         with open(self._path, "rb") as file:
             source = file.read()
         code = compile(source, self._path, "exec")
@@ -56,19 +57,19 @@ class ThreadedFile:
         return self._variables
 
     def work(self, letter: str) -> Outcome:
-        """Run worker() in this thread."""
+        """Run worker() in this thread. Return how it ended."""
         self._learners_file.refusals.part = "worker"
         return self._learners_file.call("worker", [self._rounds, letter])
 
     def run(self, part: str) -> Outcome:
-        """Run prepare(), always() or invariant() in the main thread."""
+        """Run prepare(), always() or invariant() in the main thread. Return how it ended."""
         refusals = self._learners_file.refusals
         previous_part = refusals.part
         refusals.part = part
         try:
             return self._learners_file.call(part, [])
         finally:
-            # The workers continue where they stand.
+            # After this, a worker continues.
             refusals.part = previous_part
 
     def look(self) -> str:
@@ -83,6 +84,7 @@ class ThreadedFile:
         return "  ".join(descriptions)
 
     def _show(self, value: Any) -> str:
+        """Return a value as text. For an object of the file's classes, show its attributes."""
         if not self.finder.has_own_class(value):
             return repr(value)
         # The usual representation of an object is only its address.
@@ -92,7 +94,7 @@ class ThreadedFile:
         return f"{type(value).__name__}({', '.join(attributes)})"
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
-        """Return the line of the file at which a thread stands, and its place."""
+        """Return the position of the thread with this frame, its line of source and its place."""
         candidate: FrameType | None = frame
         line = 0
         while candidate is not None and line == 0:
@@ -107,6 +109,7 @@ class ThreadedFile:
 
 
 def _shorten(line: str) -> str:
+    """Return a line of source without extra spaces, cut to the maximum length."""
     text = " ".join(line.split())
     if len(text) > _LONGEST_LINE:
         return f"{text[: _LONGEST_LINE - 1]}…"
@@ -114,9 +117,9 @@ def _shorten(line: str) -> str:
 
 
 def main() -> None:
-    """Load the file, and follow the commands of the lab."""
+    """Load the file, then follow the commands of the lab. Exit if the file cannot be loaded."""
     socket_descriptor, path, rounds, letters = sys.argv[1:]
-    # The file may print, but stdout carries the reason if something is refused.
+    # The output of the file goes to stderr. stdout is only for the reason of a refusal.
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.dirname(path))

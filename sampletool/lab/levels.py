@@ -1,4 +1,4 @@
-"""Order the scenarios as a course: by level, and within a level from easy to hard.
+"""Order the scenarios by level, and within a level from easy to hard.
 
 `tool lab list`, the index of the pages and the menu of the explorer use this order.
 """
@@ -30,7 +30,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 }
 
 OTHER_LEVEL = "more"
-"""The level of a scenario that LEVELS does not name, such as one that a fork has added."""
+"""The level of a scenario that is not in LEVELS, such as one that a fork has added."""
 
 
 def names_by_level() -> dict[str, list[str]]:
@@ -51,7 +51,7 @@ def names_by_level() -> dict[str, list[str]]:
 
 
 def names_in_order() -> list[str]:
-    """Return the names of all scenarios in the order of the course."""
+    """Return the names of all scenarios from easy to hard."""
     return [name for level_names in names_by_level().values() for name in level_names]
 
 

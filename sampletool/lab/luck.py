@@ -1,4 +1,4 @@
-"""Count how often a variant breaks by luck, when its workers just start at the same moment."""
+"""Count how often a variant breaks if nothing controls the schedule of its workers."""
 
 from collections.abc import Callable
 from subprocess import TimeoutExpired
@@ -8,21 +8,22 @@ from ..kit.program import PROGRAM
 from ..kit.stepping.fork_server import ForkServer
 from ..kit.stepping.forked_process import FILE, ForkedProcess
 from ..kit.stepping.tracer import Ended
-from .scenario import History, Moment, Scenario, Way
-from .scratch import fork_server_for, scratch
+from .scenario import History, Moment, Scenario, Variant
+from .scratch import fork_server_for, scratch_directory
 
 _MAX_SECONDS = 10
-"""A worker that takes longer counts as stuck, which breaks the run."""
+"""The time limit of a worker. A worker that takes longer is stuck, which breaks the run."""
 
 
 def try_luck(
-    scenario: Scenario, way: Way, runs: int, letters: str, check: Callable[[], None]
+    scenario: Scenario, variant: Variant, runs: int, letters: str, check: Callable[[], None]
 ) -> int:
-    """Return in how many runs something broke, as far as the ends of the workers show it.
+    """Start the workers together, as often as `runs`. Return the number of broken runs.
 
-    `check` raises an error when the whole command has to end.
+    A run is judged only by its end. The function `check` raises an error when the whole command has
+    to end. Raise InvalidValues if the operating system does not schedule these workers.
     """
-    if not can_be_lucky(scenario, way):
+    if not can_be_lucky(scenario, variant):
         problem = "luck plays no role here: the workers share a process, or a kill is arranged"
         hint = f"See {PROGRAM} lab check {scenario.name}."
         raise InvalidValues(Mistake("--by-luck", "INVALID_VALUE", problem, suggestion=hint))
@@ -30,22 +31,23 @@ def try_luck(
     with fork_server_for(scenario.name) as fork_server:
         for _ in range(runs):
             check()
-            if _breaks(scenario, way, letters, fork_server):
+            if _breaks(scenario, variant, letters, fork_server):
                 broken += 1
     return broken
 
 
-def can_be_lucky(scenario: Scenario, way: Way) -> bool:
-    """Return whether the operating system chooses who goes next, and nobody is struck."""
-    return scenario.world is None and not scenario.threads and not way.strikes
+def can_be_lucky(scenario: Scenario, variant: Variant) -> bool:
+    """Return whether the operating system alone schedules the workers, and none is killed."""
+    return scenario.world is None and not scenario.threads and not variant.strikes
 
 
-def _breaks(scenario: Scenario, way: Way, letters: str, fork_server: ForkServer) -> bool:
-    with scratch(way) as (directory, environ):
+def _breaks(scenario: Scenario, variant: Variant, letters: str, fork_server: ForkServer) -> bool:
+    """Run the workers once. Return whether the invariant is broken, or a worker is stuck."""
+    with scratch_directory(variant) as (directory, environ):
         processes = []
         for letter in letters:
             process = fork_server.start(
-                ["-m", *way.worker, letter],
+                ["-m", *variant.worker, letter],
                 env=environ,
                 cwd=directory,
                 stdout=FILE,
@@ -59,13 +61,15 @@ def _breaks(scenario: Scenario, way: Way, letters: str, fork_server: ForkServer)
                 process.kill()
                 process.__exit__()
             return True
-        now = scenario.look(directory)
+        final_state = scenario.look(directory)
         moments = []
         for letter, ended in zip(letters, ends, strict=True):
-            moments.append(Moment(letter, now, now, ended=ended))
-        return any(scenario.invariant(History(letters, moments, now)))
+            moments.append(Moment(letter, final_state, final_state, ended=ended))
+        history = History(letters, moments, final_state)
+        return any(scenario.invariant(history))
 
 
 def _wait_for(process: ForkedProcess) -> Ended:
+    """Return the exit code and output of a worker. Raise TimeoutExpired if it is stuck."""
     stdout, stderr = process.communicate(timeout=_MAX_SECONDS)
     return Ended(process.returncode or 0, stdout, stderr)

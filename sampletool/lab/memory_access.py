@@ -92,12 +92,12 @@ class Access:
 
     @property
     def verb(self) -> str:
-        """What the access does, in a word."""
+        """The kind of access: `read`, `write` or `call`."""
         return self.event.removeprefix("memory.")
 
     @property
     def reads_objects(self) -> bool:
-        """Whether it has loaded an object that later instructions of the line may look into."""
+        """Whether the access loads an object that later instructions of the line may read."""
         return "objects" in self.effects
 
 
@@ -107,19 +107,24 @@ class _Instruction:
 
     kind: Kind
     names: tuple[str, ...]
-    """The variable or the attribute. Some instructions load two variables."""
+    """The names of the variables or of the attribute. Some instructions load two variables."""
     node: ast.AST | None
-    """The syntax at its place in the source."""
+    """The syntax node of the instruction, or None if it is unknown."""
 
 
 class AccessFinder:
-    """Finds the accesses of the code in some files."""
+    """Finds the instructions of some files that use shared memory."""
 
     def __init__(self) -> None:
+        # The syntax nodes of each file, by their position in the source.
         self._nodes: dict[str, dict[Position, list[ast.AST]]] = {}
+        # The names of all variables and attributes to which the files assign a value.
         self._assigned: set[str] = set()
+        # Whether the files use a function such as setattr(), which may assign to any name.
         self._any_name_may_change = False
+        # The instructions of each code object that may use shared memory, by their offset.
         self._instructions: dict[CodeType, dict[int, _Instruction]] = {}
+        # The method for each kind of instruction. It returns None if the access is harmless.
         self._find_by_kind: Mapping[Kind, Callable[[_Instruction, FrameType], Access | None]] = {
             "load": self._find_load,
             "load attribute": self._find_attribute,
@@ -131,17 +136,17 @@ class AccessFinder:
         }
 
     def add_file(self, path: str, source: str, code: CodeType) -> None:
-        """Add a file. Its code and that of all its functions is looked at from now on."""
+        """Add a file, so that `find` finds the accesses in its code and in its functions."""
         self._nodes[path] = _nodes_by_position(ast.parse(source))
         for each in _all_code(code):
             self._note_assignments(each)
 
     def has_file(self, path: str) -> bool:
-        """Return whether this is one of the files."""
+        """Return whether this file was added."""
         return path in self._nodes
 
     def find(self, frame: FrameType) -> Access | None:
-        """Return the access that the next instruction of the frame makes, if it makes one."""
+        """Return the access of the next instruction of the frame. Return None if it has none."""
         code = frame.f_code
         instructions = self._instructions.get(code)
         if instructions is None:
@@ -153,7 +158,7 @@ class AccessFinder:
         return self._find_by_kind[instruction.kind](instruction, frame)
 
     def is_variable(self, name: str, value: object) -> bool:
-        """Return whether a module-level name is worth showing: threads can change it."""
+        """Return whether threads can change the value of this module-level variable."""
         if self._may_change(name) or isinstance(value, _CONTAINERS):
             return True
         return self.has_own_class(value)
@@ -173,9 +178,11 @@ class AccessFinder:
                 self._assigned.add(str(instruction.argval))
 
     def _may_change(self, name: str) -> bool:
+        """Return whether the files may assign to a variable or attribute with this name."""
         return self._any_name_may_change or name in self._assigned
 
     def _possible_accesses(self, code: CodeType) -> Iterator[tuple[int, _Instruction]]:
+        """Yield the instructions that may use shared memory, each with its offset."""
         nodes = self._nodes[code.co_filename]
         prefix_offset: int | None = None
         for instruction in dis.get_instructions(code):
@@ -201,26 +208,35 @@ class AccessFinder:
                 yield first_offset, found
 
     def _find_load(self, instruction: _Instruction, frame: FrameType) -> Access | None:
-        effects: Effects = {}
-        shown = []
+        """Return the access of an instruction that loads variables, or None if none is shared."""
+        all_effects: Effects = {"memory": READ}
+        used_names = []
         for name in instruction.names:
             value = _value_of_name(name, frame)
-            is_local = (
-                frame.f_code.co_flags & inspect.CO_OPTIMIZED and name in frame.f_code.co_varnames
-            )
-            if self._may_change(name) and not is_local and not isinstance(value, ModuleType):
+            effects: Effects = {}
+            if self._is_shared_variable(name, value, frame):
                 effects[f"value {name}"] = READ
             if isinstance(value, _CONTAINERS):
-                # What comes next may look into it: a test whether it is empty, or a comparison.
+                # The next instructions may read the container, for example to compare it.
                 effects["objects"] = READ
-            elif f"value {name}" not in effects:
-                continue
-            shown.append(name)
-        if not effects:
+            if effects:
+                used_names.append(name)
+                all_effects |= effects
+        if not used_names:
             return None
-        return Access("memory.read", ", ".join(shown), {"memory": READ, **effects})
+        return Access("memory.read", ", ".join(used_names), all_effects)
+
+    def _is_shared_variable(self, name: str, value: object, frame: FrameType) -> bool:
+        """Return whether other threads can assign to the variable that this name means here."""
+        if isinstance(value, ModuleType) or not self._may_change(name):
+            return False
+        code = frame.f_code
+        # The variables of a class body or of a module are not optimized, and may be shared.
+        is_local_variable = code.co_flags & inspect.CO_OPTIMIZED and name in code.co_varnames
+        return not is_local_variable
 
     def _find_attribute(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+        """Return the access of an instruction that loads an attribute. None: it cannot change."""
         name = instruction.names[0]
         value = _value_of(instruction.node, frame)
         if isinstance(value, _CODE_TYPES):
@@ -234,14 +250,16 @@ class AccessFinder:
         return Access("memory.read", _source_of(instruction.node) or name, effects)
 
     def _find_store(self, instruction: _Instruction, _frame: FrameType) -> Access:
+        """Return the access of an assignment to a variable or an attribute."""
         name = instruction.names[0]
         return _write(_source_of(instruction.node) or name, f"value {name}")
 
     def _find_store_item(self, instruction: _Instruction, _frame: FrameType) -> Access:
+        """Return the access of an assignment to an item of a list or dictionary."""
         return _write(_source_of(instruction.node), "objects")
 
     def _find_update(self, instruction: _Instruction, frame: FrameType) -> Access | None:
-        """Find the change of a list by `+=`. Numbers and strings are replaced, not changed."""
+        """Return the change of an object by `+=`, or None if objects of its type cannot change."""
         target = instruction.node.target if isinstance(instruction.node, ast.AugAssign) else None
         value = _value_of(target, frame)
         if isinstance(value, _IMMUTABLE) or self.has_own_class(value):
@@ -249,6 +267,7 @@ class AccessFinder:
         return _write(_source_of(target), "objects")
 
     def _find_iteration(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+        """Return the read of the next item in a loop. None if the items cannot change."""
         iterated = instruction.node
         if isinstance(iterated, ast.For):
             iterated = iterated.iter
@@ -260,6 +279,7 @@ class AccessFinder:
         return Access("memory.read", _source_of(iterated) or "the next item", effects)
 
     def _find_call(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+        """Return the access of a call, or None if the call itself uses no shared memory."""
         node = instruction.node
         if isinstance(node, ast.With | ast.AsyncWith):
             # The end of a with block. A lock stops by itself.
@@ -280,9 +300,9 @@ class AccessFinder:
         return Access("memory.call", called, {"memory": WRITE})
 
     def _is_harmless(self, function: Any) -> bool:
-        """Return whether a call of this function is no access of its own."""
+        """Return whether a call of this function needs no stop of its own."""
         if isinstance(function, FunctionType):
-            # The instructions of our own functions are looked at one by one.
+            # In functions of the files, `find` finds the accesses of each instruction.
             return function.__code__.co_filename in self._nodes or hasattr(function, NO_ACCESS)
         if isinstance(function, type):
             if hasattr(function, NO_ACCESS) or issubclass(function, BaseException):
@@ -295,6 +315,7 @@ class AccessFinder:
             return False
 
     def _is_own_class(self, candidate: type) -> bool:
+        """Return whether one of the files defines a method of this class."""
         for value in vars(candidate).values():
             if isinstance(value, FunctionType) and value.__code__.co_filename in self._nodes:
                 return True
@@ -317,6 +338,7 @@ _CODE_TYPES = (
 
 
 def _kind_of(instruction: dis.Instruction) -> Kind | None:
+    """Return the kind of an instruction, or None if it never uses shared memory."""
     if "LOAD_FAST" in instruction.opname:
         # Newer versions of Python have variants of it, such as STORE_FAST_LOAD_FAST.
         return "load"
@@ -326,10 +348,12 @@ def _kind_of(instruction: dis.Instruction) -> Kind | None:
 
 
 def _write(name: str, resource: str) -> Access:
+    """Return the access that writes this resource."""
     return Access("memory.write", name, {"memory": READ, resource: WRITE})
 
 
 def _all_code(code: CodeType) -> Iterator[CodeType]:
+    """Yield the code and that of all functions and classes in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -337,6 +361,7 @@ def _all_code(code: CodeType) -> Iterator[CodeType]:
 
 
 def _nodes_by_position(tree: ast.Module) -> dict[Position, list[ast.AST]]:
+    """Return the expressions and statements at each position in the source."""
     nodes: dict[Position, list[ast.AST]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.expr | ast.stmt):
@@ -358,7 +383,7 @@ _NODE_TYPES: Mapping[Kind, tuple[type[ast.AST], ...]] = {
 
 
 def _node_for(kind: Kind, candidates: list[ast.AST]) -> ast.AST | None:
-    """Return the node of an instruction. A statement and its expression may share a place."""
+    """Return the first candidate that can be the node of such an instruction, or None."""
     for node in candidates:
         if isinstance(node, _NODE_TYPES[kind]):
             return node
@@ -366,13 +391,14 @@ def _node_for(kind: Kind, candidates: list[ast.AST]) -> ast.AST | None:
 
 
 def _source_of(node: ast.AST | None) -> str:
+    """Return the source of a node, or "" if the node is None."""
     if node is None:
         return ""
     return ast.unparse(node)
 
 
 def _value_of(node: ast.AST | None, frame: FrameType) -> Any:
-    """Return the value of an expression if no code has to run for it, or _UNKNOWN."""
+    """Return the value of an expression, or _UNKNOWN if finding it would run code."""
     match node:
         case ast.Constant(value=value):
             return value
@@ -388,6 +414,7 @@ def _value_of(node: ast.AST | None, frame: FrameType) -> Any:
 
 
 def _value_of_name(name: str, frame: FrameType) -> Any:
+    """Return the value of a variable, or _UNKNOWN if it has none."""
     for scope in (frame.f_locals, frame.f_globals, vars(builtins)):
         if name in scope:
             return scope[name]
@@ -395,6 +422,7 @@ def _value_of_name(name: str, frame: FrameType) -> Any:
 
 
 def _value_of_attribute(base: Any, name: str) -> Any:
+    """Return the value of an attribute, or _UNKNOWN if reading it would run code."""
     if base is _UNKNOWN:
         return _UNKNOWN
     value = inspect.getattr_static(base, name, _UNKNOWN)
@@ -406,7 +434,8 @@ def _value_of_attribute(base: Any, name: str) -> Any:
 
 
 def _value_of_item(base: Any, index: Any) -> Any:
-    # Only of these exact types it is known that no code of the file runs.
+    """Return the value of an item, or _UNKNOWN if reading it would run code."""
+    # A subclass or another type may have a method of the file that would run.
     if type(base) not in (list, tuple, dict) or not isinstance(index, str | int):
         return _UNKNOWN
     try:

@@ -1,4 +1,4 @@
-"""How a function of a learner's file ended: its exit code, and what went wrong."""
+"""The outcome of a function of a learner's file: an exit code and a reason."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ FAILED = 1
 BROKEN = 3
 """The exit code if the invariant does not hold."""
 REFUSED = 4
-"""The exit code of a process whose function does something that cannot be stepped."""
+"""The exit code of a process that was ended because it did something that cannot be stepped."""
 CANNOT_JUDGE = 5
 """The exit code after an error in invariant() or always()."""
 BAD_FILE = 6
@@ -17,12 +17,12 @@ BAD_FILE = 6
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a function ended."""
+    """The outcome of a function."""
 
     exit_code: int = 0
     reason: str = ""
-    """What went wrong."""
+    """The reason for a failure, or an empty text."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for the process that asked for it."""
+        """Return the outcome as a JSON object, for the process of the lab."""
         return {"exit_code": self.exit_code, "reason": self.reason}

@@ -1,8 +1,7 @@
-"""The place of a worker: where its code stands, with the values of its variables, as a short text.
+"""The place of a worker: a short text for its position in the code and the values of its variables.
 
-If a worker comes to the same place twice, and has changed nothing and found nothing changed in
-between, it does the same again: it waits. The lab uses this to recognise loops that wait for a
-file, see stepped_worker.py.
+If a worker reaches the same place twice, and nothing has changed in between, it will do the same
+again: it waits. The lab uses this to recognise loops that wait for a file, see stepped_worker.py.
 """
 
 import sys
@@ -18,20 +17,20 @@ _DIGEST_BYTES = 12
 
 
 def place_of_this_process(own_directories: tuple[str, ...]) -> str:
-    """Return the place of the main thread, see `place_of`."""
+    """Return the place of the main thread. `place_of` explains the argument."""
     main_thread = threading.main_thread().ident or 0
     return place_of(sys._current_frames()[main_thread], own_directories)
 
 
 def place_of(innermost_frame: FrameType, own_directories: tuple[str, ...]) -> str:
-    """Return the place of a thread.
+    """Return the place of the thread with this innermost frame.
 
-    `own_directories` contain the code whose variables count. Of other code, such as the standard
-    library, only the position counts: its variables change without a meaning.
+    The variables count only for code in `own_directories`. For other code, such as the standard
+    library, only the position counts, because its variables may change without a reason.
     """
     description = []
-    # Keep no list of frames: it would contain the frame of this function, and nothing of that cycle
-    # would be released at once. Then a file that the program drops would stay open.
+    # Do not store the frames in a list. The list would contain the frame of this function, which
+    # refers to the list. Such a cycle is released late, so files of the program would stay open.
     for frame, _ in walk_stack(innermost_frame):
         description.append(f"{frame.f_code.co_filename}:{frame.f_lasti}")
         if frame.f_code.co_filename.startswith(own_directories):
@@ -41,6 +40,7 @@ def place_of(innermost_frame: FrameType, own_directories: tuple[str, ...]) -> st
 
 
 def _variables_of(frame: FrameType) -> Iterator[str]:
+    """Yield each variable with a simple value as text."""
     variables: Mapping[str, object] = frame.f_locals
     for name, value in variables.items():
         if isinstance(value, _PLAIN_TYPES):
@@ -50,7 +50,7 @@ def _variables_of(frame: FrameType) -> Iterator[str]:
 
 
 def _show(collection: object) -> str:
-    """Return a collection as text. Objects in it count by their type: an address means nothing."""
+    """Return a collection as text. Show only the types of other objects, not their addresses."""
     if isinstance(collection, dict):
         items = [f"{_show(key)}: {_show(value)}" for key, value in collection.items()]
         return "{" + ", ".join(items) + "}"

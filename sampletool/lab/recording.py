@@ -1,4 +1,4 @@
-"""A recorded run: what each worker did, in which order, what they shared, and how it ended.
+"""A recorded run: the steps of the workers in their order, the shared state, and the verdict.
 
 It contains no times and no process numbers, so a replayed schedule gives the same recording.
 """
@@ -12,37 +12,37 @@ from ..kit.stepping.effects import Effects
 from .scenario import LETTERS, STRIKES
 
 Verdict = Literal["holds", "broken"]
-Happened = Literal["done", "blocked", "resumed", "struck"]
+EventOutcome = Literal["done", "blocked", "resumed", "struck"]
 _TOKEN = re.compile(f"([{LETTERS}][0-9]*)(?:([{re.escape(''.join(STRIKES))}])([0-9]*))?")
 
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened in a run: one row of its picture."""
+    """One event of a run, such as a step: one row of the picture."""
 
     seq: int
     worker: str
     number: int
-    """The number of the worker's step, from 1."""
+    """The number of the worker's step. The first one is 1."""
     step: str
-    outcome: Happened
-    """`blocked` if the worker has to wait, and `resumed` if it does not wait any more."""
+    outcome: EventOutcome
+    """`blocked` if the worker has to wait, `resumed` if its wait has ended."""
     state: str
-    """The content of what the workers share, after the event."""
+    """The shared state after the event, as text."""
     holds: tuple[str, ...] = ()
-    """The workers that hold the lock afterwards."""
+    """The workers that hold the lock after the event."""
     waiting: tuple[str, ...] = ()
-    """The workers that have to wait afterwards."""
+    """The workers that have to wait after the event."""
     over: bool = False
     """Whether the worker has exited with this event."""
     note: str | None = None
-    """What is wrong, if something is."""
+    """The problem that the event shows, or None."""
     at: str | None = None
-    """The file and line, below the package, at which the worker stood before the event."""
+    """The position of the worker before the event: a file of the package, and a line."""
     private: dict[str, str] | None = None
-    """The values of its own copies when it stood there."""
+    """The values of the worker's private variables at this position."""
     on_disk: tuple[str, ...] | None = None
-    """What may be left after a power cut at this moment, in scenarios with power cuts."""
+    """The possible states after a power cut at this moment. None without power cuts."""
 
 
 @dataclass(frozen=True)
@@ -56,42 +56,42 @@ class Recording:
     schedule: str
     verdict: Verdict
     reason: str | None
-    """What is broken. If there are several things, it is the one that the variant stands for."""
+    """The problem, or None. If there are several, the one that the variant explains."""
     also: tuple[str, ...]
-    """What else is broken."""
+    """The other problems."""
     events: tuple[Event, ...]
 
     @property
     def is_broken(self) -> bool:
-        """Whether something is broken."""
+        """Whether the run has a problem."""
         return self.verdict == "broken"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One step of a run in which every call is a step."""
+    """One step of a run, if every call is a step."""
 
     worker: str
     token: str
     step: str
     """The name of the step."""
     effects: Effects
-    """What the step has read and changed."""
+    """The resources that the step has read or changed."""
     possible: tuple[str, ...]
-    """The tokens that could have been taken there, with this one."""
+    """The tokens that were possible at this point, including this one."""
 
 
 @dataclass(frozen=True)
-class Played:
-    """One run, and what it shows about other runs."""
+class PlayedRun:
+    """One run, and the facts from which other runs are planned."""
 
     recording: Recording
     choices: list[list[str]]
-    """The tokens that could have been chosen at each position of its schedule."""
+    """The possible tokens at each position of the schedule."""
     turns: tuple[Turn, ...] = ()
-    """Each step, if every call is a step."""
+    """All steps, if every call is a step. Empty otherwise."""
     is_complete: bool = True
-    """Whether the run went to its end. Otherwise it was not judged."""
+    """Whether all workers have ended or are stuck. An incomplete run is not judged."""
 
 
 def parse_schedule(text: str) -> list[str]:

@@ -1,28 +1,30 @@
 """Explore every schedule that makes a difference, and leave out the others.
 
-Two neighbouring steps of different workers *conflict* if they touch the same file or lock, and one
-of them changes it, see kit/stepping/effects.py. If they do not conflict, they can be swapped, and
-the run ends in the same way. So all schedules fall into classes: two schedules are in one class if
+Two neighbouring steps of different workers *conflict* if they use the same file or lock, and one of
+them changes it, see kit/stepping/effects.py. If they do not conflict, they can be swapped without
+changing the result. So all schedules fall into classes: two schedules are in the same class if
 swapping such neighbours turns one into the other. It is enough to run one schedule of each class.
 
-The classes are not known before. So the search starts with one run, and looks for its *races*:
+The classes are not known in advance. So the search starts with one run, and looks for its *races*:
 
 1. Find each pair of conflicting steps i and j of different workers, i before j, that no chain of
    other conflicts keeps in this order.
-2. Plan a run that is the same until i, and takes another worker's step there: so j comes first.
-3. Run what was planned, and look for races in it, until nothing is planned any more.
+2. Plan a run that is the same until i, and takes another worker's step there, so that j comes
+   first.
+3. Execute the planned runs, and look for races in them, until no run is planned any more.
 
 This is *dynamic partial-order reduction* (Flanagan and Godefroid, 2005), with the source sets of
-Abdulla, Aronis, Jonsson and Sagonas (2014). Two runs of one class are mostly avoided by *sleep
-sets*: where a step was the first of another branch already, it "sleeps" until a step that conflicts
-with it is taken. A run in which all workers sleep is given up, because its class was run elsewhere.
+Abdulla, Aronis, Jonsson and Sagonas (2014). *Sleep sets* avoid most repeated runs of one class: if
+a step was the first step of an earlier branch, its worker "sleeps" until another worker takes a
+step that conflicts with it. The search gives up a run in which all workers sleep, because an
+earlier branch has run its class.
 
 Example: A and B each read a counter, write a temporary file of their own, and rename it. There are
 70 schedules and 4 classes: A before B, B before A, and both read before one or the other renames.
 
-What this depends on: a step has the same effects whenever it is taken in the same situation, and
-each effect is known. A worker that waits in a loop is treated as if it slept until something that
-it reads changes, see stepped_worker.py. Otherwise there would be no end of schedules.
+This works only if all effects of each step are known, and if a step always has the same effects in
+the same situation. A worker that waits in a loop is not chosen until a file that it reads changes,
+see stepped_worker.py. Otherwise the number of schedules would be infinite.
 """
 
 import os
@@ -35,7 +37,7 @@ from functools import partial
 from itertools import pairwise
 
 from ..kit.stepping.effects import TAKE, Effects, conflict
-from .recording import Played, Turn
+from .recording import PlayedRun, Turn
 
 Prefix = tuple[str, ...]
 """The first tokens of a schedule. It identifies a situation, because workers are deterministic."""
@@ -46,7 +48,7 @@ Sleep = dict[str, Effects]
 Choose = Callable[[Sequence[str], Sequence[Turn]], str | None]
 """A function that chooses one of the possible tokens, given the turns so far. None ends the run."""
 
-Run = Callable[[str, Choose], Played]
+Run = Callable[[str, Choose], PlayedRun]
 """A function that follows a schedule, and then lets another function choose how to continue."""
 
 
@@ -62,25 +64,25 @@ class NotDeterministic(Exception):
 
 @dataclass(kw_only=True)
 class _Situation:
-    """What is known of the situation after a prefix."""
+    """The knowledge about the situation after a prefix."""
 
     possible: tuple[str, ...]
-    """The tokens that can be taken."""
+    """The tokens that can be taken here."""
     sleep: Sleep
-    """The workers that slept when the search came here first."""
+    """The workers that slept when a run reached this situation for the first time."""
     planned: list[str] = field(default_factory=list)
-    """The tokens that are or will be taken here, in the order in which they were planned."""
+    """The tokens that runs have taken or will take here, in the order of planning."""
     turns: dict[str, Turn] = field(default_factory=dict)
-    """The steps that were taken here, by token."""
+    """The steps that runs have taken here, by token."""
 
 
 @dataclass(frozen=True)
 class _Branch:
-    """A planned run: the situation in which it leaves another run, and the token that it takes."""
+    """A planned run: the prefix that it shares with an earlier run, and its next token."""
 
     prefix: Prefix
     token: str | None
-    """None for the first run, which leaves nothing."""
+    """None for the first run."""
 
 
 class Search:
@@ -92,17 +94,17 @@ class Search:
         self._run = run
         self._report_progress = report_progress
         self._situations: dict[Prefix, _Situation] = {}
-        # First in, first out: so the first runs differ from the very first one in one race each. If
-        # there is a limit, these are the runs that find most mistakes.
+        # First in, first out. So each of the next runs differs from the first run in one race only.
+        # If the number of runs is limited, these runs find most mistakes.
         self._planned: deque[_Branch] = deque([_Branch((), None)])
 
     @property
     def remaining(self) -> int:
-        """How many runs are planned and not taken yet."""
+        """The number of planned runs that have not been executed yet."""
         return len(self._planned)
 
-    def runs(self) -> Generator[Played, None, None]:
-        """Yield a run of each class, always in the same order.
+    def runs(self) -> Generator[PlayedRun, None, None]:
+        """Yield one run of each class, always in the same order.
 
         Close the generator if you do not take all runs: this ends its threads.
         """
@@ -122,11 +124,11 @@ class Search:
                     self._report_progress(f"{self.remaining} more schedules, at least.")
 
     def _sleep_after(self, branch: _Branch) -> Sleep:
-        """Return the workers that sleep after the first step of a branch that is about to run.
+        """Return the workers that sleep when a branch takes its first step.
 
-        These are the workers that were chosen before in the same situation, and those that slept
-        there already, except if the step of the branch wakes them. What the step does is known only
-        in the run, so the run wakes them.
+        These are the workers that slept in this situation, and the workers whose steps earlier
+        branches took there. The run wakes the workers whose steps conflict with its first step,
+        because only the run shows the effects of that step.
         """
         if branch.token is None:
             return {}
@@ -135,14 +137,14 @@ class Search:
         for token in situation.planned:
             if token == branch.token:
                 break
-            # Without its effects, it is not known what would wake it. So it does not sleep.
+            # If the effects of the step are unknown, its worker cannot be woken, so it is awake.
             if token in situation.turns:
                 sleep[token[0]] = situation.turns[token].effects
         sleep.pop(branch.token[0], None)
         return sleep
 
-    def _follow(self, branch: _Branch, sleep: Sleep) -> tuple[Played, list[Sleep]]:
-        """Run a branch. Return the run, and who slept in each situation after the branch."""
+    def _follow(self, branch: _Branch, sleep: Sleep) -> tuple[PlayedRun, list[Sleep]]:
+        """Run a branch. Return the run, and the sleeping workers of each situation after it."""
         tokens = [*branch.prefix]
         if branch.token is not None:
             tokens.append(branch.token)
@@ -150,8 +152,8 @@ class Search:
         choose = partial(_choose_awake, len(tokens), sleep, sleeps)
         return self._run(" ".join(tokens), choose), sleeps
 
-    def _learn(self, branch: _Branch, played: Played, sleeps: Sequence[Sleep]) -> None:
-        """Note the situations of a run, and plan the branches that its races ask for."""
+    def _learn(self, branch: _Branch, played: PlayedRun, sleeps: Sequence[Sleep]) -> None:
+        """Store the situations of a run, and plan the branches that reverse its races."""
         tokens = tuple(turn.token for turn in played.turns)
         first_new = len(branch.prefix) + (branch.token is not None)
         for position, turn in enumerate(played.turns):
@@ -171,13 +173,14 @@ class Search:
             self._planned.append(_Branch(prefix, token))
 
     def _check_repetition(self, situation: _Situation, turn: Turn, tokens: Prefix) -> None:
+        """Raise NotDeterministic if the same token was another step in an earlier run."""
         known = situation.turns.get(turn.token)
         if known is None or _without_numbers(known.step) == _without_numbers(turn.step):
             return
         raise NotDeterministic(" ".join(tokens), known.step, turn.step)
 
     def _is_covered(self, tokens: Prefix) -> Callable[[int, Sequence[str]], bool]:
-        """Return a function: is one of these workers planned or asleep at this position?"""
+        """Return a function that tells whether a worker is planned or asleep at a position."""
 
         def is_covered(position: int, letters: Sequence[str]) -> bool:
             situation = self._situations[tokens[:position]]
@@ -193,18 +196,19 @@ def _without_numbers(step: str) -> str:
 
 
 def _choose_awake(
-    given: int,
+    branch_length: int,
     sleep: Sleep,
     sleeps: list[Sleep],
     possible: Sequence[str],
     turns: Sequence[Turn],
 ) -> str | None:
-    """Choose a worker that is awake, if possible the last one. Return None if all of them sleep.
+    """Return the token of a worker that is awake, or None if all workers sleep.
 
-    `given` is the number of tokens of the branch. `sleep` has the sleepers, and is changed. Append
-    those of each situation to `sleeps`.
+    Prefer the worker of the last step. `branch_length` is the number of tokens of the branch.
+    Remove workers that wake up from `sleep`. For each situation, append a copy of `sleep` to
+    `sleeps`.
     """
-    if turns and len(turns) >= given:
+    if turns and len(turns) >= branch_length:
         wake(sleep, turns[-1])
     sleeps.append(dict(sleep))
     awake = [token for token in possible if token[0] not in sleep]
@@ -218,34 +222,36 @@ def _choose_awake(
 
 
 def wake(sleep: Sleep, turn: Turn) -> None:
-    """Wake the workers whose next step conflicts with this step."""
+    """Remove the workers from `sleep` whose next step conflicts with this step."""
     for letter, effects in list(sleep.items()):
         if letter == turn.worker or conflict(effects, turn.effects):
             del sleep[letter]
 
 
 def predecessors_of(turns: Sequence[Turn]) -> list[int]:
-    """Return for each step the earlier steps that have to come before it, as a set of bits.
+    """Return for each step its predecessors: the earlier steps that must come before it.
 
-    These are the steps of its own worker, those that conflict with it, and their predecessors. Sets
-    of bits make the search about three times as fast as sets of numbers.
+    These are the steps of the same worker, the steps that conflict with it, and their predecessors.
+    Each result is a set of positions as bits of a number: bit 3 is the step at position 3. This
+    makes the search about three times as fast as sets of numbers.
     """
     predecessors: list[int] = []
     for position, turn in enumerate(turns):
         found = 0
         for earlier in range(position - 1, -1, -1):
-            is_found = found >> earlier & 1
-            if not is_found and must_precede(turns[earlier], turn):
+            if not _has(found, earlier) and must_precede(turns[earlier], turn):
                 found |= 1 << earlier | predecessors[earlier]
         predecessors.append(found)
     return predecessors
 
 
 def _has(positions: int, position: int) -> bool:
+    """Return whether a set of bits contains a position."""
     return bool(positions >> position & 1)
 
 
 def _bits(positions: Sequence[int]) -> int:
+    """Return the positions as a set of bits."""
     bits = 0
     for position in positions:
         bits |= 1 << position
@@ -253,7 +259,7 @@ def _bits(positions: Sequence[int]) -> int:
 
 
 def must_precede(first: Turn, second: Turn) -> bool:
-    """Return whether these two steps cannot be swapped."""
+    """Return whether two steps must keep their order."""
     return first.worker == second.worker or conflict(first.effects, second.effects)
 
 
@@ -262,10 +268,10 @@ def races_of(
     first_new: int,
     is_covered: Callable[[int, Sequence[str]], bool],
 ) -> Iterator[tuple[int, str]]:
-    """Yield what to take instead, as a position and a token, so that each race is reversed.
+    """Yield a position and a token for each race: with this token there, the race is reversed.
 
-    Look at the races whose second step is at `first_new` or later. `is_covered` tells whether one
-    of these workers will be chosen at a position anyway.
+    Skip races whose second step comes before `first_new`. `is_covered` is a function that returns
+    whether a run chooses one of these workers at a position already.
     """
     predecessors = predecessors_of(turns)
     for later in range(max(first_new, 0), len(turns)):
@@ -283,7 +289,7 @@ def races_of(
             if first_choice is not None:
                 yield earlier, tokens[first_choice]
                 continue
-            # The worker waits there, so another one has to come first. It is not known which.
+            # The worker waits there, so another worker must come first. Try each of them.
             for letter, token in tokens.items():
                 if not is_covered(earlier, [letter]):
                     yield earlier, token
@@ -294,7 +300,7 @@ def _first_of(
     initials: Sequence[str],
     tokens: Mapping[str, str],
 ) -> str | None:
-    """Return the first preferred worker that can go first and has a token."""
+    """Return the first preferred worker that is in `initials` and has a token. None: no worker."""
     for letter in preferred:
         if letter in initials and letter in tokens:
             return letter
@@ -307,7 +313,7 @@ def _initials(
     turns: Sequence[Turn],
     predecessors: Sequence[int],
 ) -> list[str]:
-    """Return the workers that can go first, so that the later step comes before the earlier one."""
+    """Return the workers that can begin if the later step comes before the earlier step."""
     # The steps that do not depend on the earlier step can come before it.
     moved = []
     for position in range(earlier + 1, later):
@@ -345,8 +351,8 @@ def _taken_before(
 ) -> Iterator[int]:
     """Yield the step in which another worker took the lock that the step at `later` takes.
 
-    The release of the lock keeps the two in this order. But if the worker of the later step asks
-    earlier, it may get the lock first.
+    The two steps do not conflict directly, because the release of the lock is between them. But the
+    worker of the later step may get the lock first if it asks for the lock earlier.
     """
     for lock in _locks_taken(turns[later]):
         for earlier in range(later - 1, -1, -1):
@@ -356,7 +362,7 @@ def _taken_before(
             for position in range(earlier + 1, later):
                 is_own = turns[position].worker == turns[later].worker
                 if is_own and _has(predecessors[position], earlier):
-                    # It would not ask for the lock without what the other has done.
+                    # The later worker asks for the lock only after a step of the other worker.
                     is_possible = False
             if is_possible:
                 yield earlier
@@ -364,11 +370,12 @@ def _taken_before(
 
 
 def _locks_taken(turn: Turn) -> set[str]:
+    """Return the locks that a step takes."""
     return {resource for resource, kind in turn.effects.items() if kind == TAKE}
 
 
 def with_fewest_switches(turns: Sequence[Turn]) -> list[str]:
-    """Return the schedule of the same class that changes least often from one worker to another."""
+    """Return the tokens of a schedule of the same class with the fewest switches of workers."""
     predecessors = predecessors_of(turns)
     schedules = []
     for first_letter in sorted({turn.worker for turn in turns}):
@@ -382,7 +389,10 @@ def _linearize(
     predecessors: Sequence[int],
     letter: str,
 ) -> list[str]:
-    """Return the steps in another order: each worker continues as long as it can."""
+    """Return a schedule of the same class in which each worker continues as long as it can.
+
+    `letter` is the worker that comes first, if possible.
+    """
     remaining = list(range(len(turns)))
     schedule: list[str] = []
     while remaining:
@@ -397,6 +407,6 @@ def _linearize(
 
 
 def count_switches(tokens: Sequence[str]) -> int:
-    """Return how often the next step is that of another worker."""
+    """Return the number of steps that are followed by a step of another worker."""
     letters = [token[0] for token in tokens]
     return sum(1 for letter, following in pairwise(letters) if letter != following)

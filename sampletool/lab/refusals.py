@@ -1,11 +1,11 @@
-"""Refuse what the lab cannot step: otherwise it would call a wrong program right.
+"""Refuse calls that the lab cannot step. Otherwise it could judge a wrong program to be right.
 
-Whatever a worker does with files is an event, see kit/stepping/tracee.py. What is no event, such as
-memory that processes share, is refused by name. The same is true of choices that depend on the
-clock or on chance, because a schedule could not be followed twice.
+Every call of a worker that uses files is an event, see kit/stepping/tracee.py. This module refuses
+calls that share data without an event, such as shared memory. It also refuses calls that depend on
+the clock or on chance, because the lab could not follow a schedule twice.
 
-Only what the learner's file does is refused. Code of the kit that the file calls may look at the
-clock, for example.
+It refuses only calls of the learner's file. Code of the kit may use the clock, for example, even if
+the file has called this code.
 """
 
 import _thread
@@ -41,7 +41,7 @@ _CHANGES = {
     "os.truncate": 1,
     "os.utime": 1,
 }
-"""The events that change files, and the number of paths that their arguments begin with."""
+"""The events that change files, and for each the number of its first arguments that are paths."""
 
 _CANNOT_BE_STEPPED = {
     "ctypes": "calls C code (ctypes)",
@@ -58,7 +58,7 @@ _CANNOT_BE_STEPPED = {
     "sqlite3.connect": "uses SQLite, whose waiting cannot be stepped; keep what is shared in files",
     "subprocess.Popen": "starts another program (subprocess)",
 }
-"""The audit events that are refused: their names, or the part of them before the dot."""
+"""The refused audit events and the reasons. A key is an event, or its part before the dot."""
 
 _STARTS_A_THREAD = (
     'starts a thread. To try threads, write WORKERS = "threads" in the file: then the lab starts '
@@ -102,23 +102,23 @@ _RECORD_LOCKS = tuple(
 )
 _DEVICES = ("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty")
 _LAB_MODULES = (__file__, tracee.__file__, place.__file__, worker.__file__)
-"""The modules of the tool that are on the stack although the learner's file made the call."""
+"""The modules of the lab that may be on the stack of a call that the learner's file has made."""
 
 
 class Refusals:
-    """What the functions of a learner's file may not do."""
+    """Refuses calls of the functions of a learner's file."""
 
     def __init__(self, file: str, *, workers_are_threads: bool = False) -> None:
         self.part = ""
-        """The function of the file that runs now."""
+        """The name of the function of the file that runs now."""
         self._directory = f"{os.path.dirname(file)}/"
         # The functions run in a subdirectory of their scratch directory.
         self._scratch = f"{os.path.dirname(os.getcwd())}/"
         self._workers_are_threads = workers_are_threads
 
     def start(self) -> None:
-        """Refuse from now on what cannot be stepped. Do this before the file is run."""
-        sys.addaudithook(self._see)
+        """Begin to refuse calls that cannot be stepped. Call this before the file is run."""
+        sys.addaudithook(self._handle_audit_event)
         for name in (*_CLOCKS, *_CLOCK_READERS):
             self._refuse_call(time, name, f"reads the clock (time.{name})")
         self._refuse_datetime()
@@ -129,13 +129,14 @@ class Refusals:
         self._refuse_chance()
         for name in ("mkfifo", "mknod"):
             self._refuse_call(os, name, f"uses a special file (os.{name})")
-        # Before Python 3.13, a thread that is started is no audit event.
+        # Before Python 3.13, the start of a thread is no audit event.
         self._refuse_call(_thread, "start_new_thread", self._thread_problem())
         for name in ("_start_new_thread", "_start_joinable_thread"):
             if hasattr(threading, name):
                 self._refuse_call(threading, name, self._thread_problem())
 
     def _refuse_chance(self) -> None:
+        """Refuse functions that return random values."""
         for name in _RANDOM_FUNCTIONS:
             self._refuse_call(random, name, f"depends on chance (random.{name})")
         for name in ("Random", "SystemRandom"):
@@ -149,12 +150,13 @@ class Refusals:
             self._refuse_call(uuid, name, f"{problem}; for a file name, use the name of the worker")
 
     def _thread_problem(self) -> str:
+        """Return the reason to refuse a thread."""
         if self._workers_are_threads:
             return _STARTS_ANOTHER_THREAD
         return _STARTS_A_THREAD
 
     def _skip_sleep(self) -> None:
-        """Let workers not sleep: the schedule decides who goes next."""
+        """Replace time.sleep(). Workers do not sleep: the schedule decides when they run."""
         original = time.sleep
 
         def sleep(seconds: Any) -> None:
@@ -164,7 +166,7 @@ class Refusals:
         time.sleep = sleep
 
     def _refuse_call(self, module: Any, name: str, problem: str) -> None:
-        """Refuse this function if a worker calls it."""
+        """Replace a function with one that refuses calls of a worker, with this problem."""
         original = getattr(module, name)
 
         def refusing(*args: Any, **named: Any) -> Any:
@@ -175,10 +177,11 @@ class Refusals:
         setattr(module, name, refusing)
 
     def _refuse_datetime(self) -> None:
+        """Replace datetime.datetime with a class that refuses to return the present time."""
         refusals = self
 
         class Datetime(datetime.datetime):
-            """A datetime that does not know the present."""
+            """A datetime that refuses to return the present time to a worker."""
 
             @classmethod
             def now(cls, tz: Any = None) -> Any:
@@ -200,9 +203,9 @@ class Refusals:
 
         datetime.datetime = Datetime  # type: ignore[misc]
 
-    def _see(self, event: str, args: tuple[Any, ...]) -> None:
-        """Refuse an audit event that cannot be stepped, or that changes something elsewhere."""
-        problem = self._problem_of(event, args)
+    def _handle_audit_event(self, event: str, args: tuple[Any, ...]) -> None:
+        """Refuse an audit event that cannot be stepped, or that changes a file elsewhere."""
+        problem = self._find_problem(event, args)
         if problem is not None and self._is_working():
             refuse(problem)
         for path in _changed_paths(event, args):
@@ -212,8 +215,8 @@ class Refusals:
             if not absolute.startswith(self._scratch) and absolute not in _DEVICES:
                 refuse(f"changes {absolute}, outside of its own directory", self.part)
 
-    def _problem_of(self, event: str, args: tuple[Any, ...]) -> str | None:
-        """Return why the event cannot be stepped, or None if it can."""
+    def _find_problem(self, event: str, args: tuple[Any, ...]) -> str | None:
+        """Return the reason why the event cannot be stepped, or None if it can."""
         if event == "_thread.start_joinable_thread":
             return self._thread_problem()
         if event == "os.kill" and args[1] != 0:
@@ -229,9 +232,9 @@ class Refusals:
         return _CANNOT_BE_STEPPED.get(event, _CANNOT_BE_STEPPED.get(family))
 
     def _is_working(self) -> bool:
-        """Return whether a worker of the file makes the call that is made now.
+        """Return whether the current call comes from a worker of the file.
 
-        It makes no call that code of the tool makes, although the file has called that code.
+        A call of the tool's own code does not count, even if the file has called this code.
         """
         if self.part != "worker":
             return False
@@ -243,14 +246,14 @@ class Refusals:
             if path.startswith(f"{PACKAGE}/") and path not in _LAB_MODULES:
                 return False
             if path == "<frozen importlib._bootstrap>":
-                # Importing a module is no step: for example, ctypes loads a library when imported.
+                # Calls during an import do not count: for example, ctypes then loads a library.
                 return False
             frame = frame.f_back
         return False
 
 
 def _changed_paths(event: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the paths and descriptors that the event changes."""
+    """Return the paths and descriptors of the files that the event changes."""
     if event == "open":
         if args[2] & (os.O_WRONLY | os.O_RDWR):
             return args[:1]
@@ -262,12 +265,12 @@ def _changed_paths(event: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def refuse(problem: str, part: str = "worker") -> NoReturn:
-    """Exit at once, whatever the file catches, and say what cannot be stepped."""
+    """Exit at once, and report what cannot be stepped. The file cannot catch this."""
     exit_with(f"{part}() {problem}", REFUSED)
 
 
 def exit_with(reason: str, exit_code: int) -> NoReturn:
-    """Exit at once. Print the reason for people, and as the response."""
+    """Exit at once. Print the reason to stderr as text, and to stdout as JSON."""
     reason = " ".join(reason.split())
     os.write(2, f"\n{reason}\n".encode())
     os.write(1, json.dumps(reason).encode())

@@ -1,35 +1,36 @@
-"""The parts of a scenario: what its file provides, and how the file is found.
+"""The parts of a scenario: what its file defines, and how the lab finds the file.
 
-A file in scenarios/ is one race. Its docstring tells the story, and its variable `scenario` has
-the rest. These functions are found by name:
+Each file in scenarios/ describes one race. Its docstring tells the story, and its variable
+`scenario` has the facts. The lab finds these functions of the file by name:
 
 * `prepare(directory)` fills the scratch directory before a run.
-* `look(directory)` returns the content of what the workers share. It is called after every step.
-  Its text is what the picture shows. If the invariant needs more than text, `look` returns a
-  NamedTuple with a `__str__`.
-* `invariant(history)` is a generator that yields a sentence for each thing that is broken. Its
-  docstring is the promise in words. It judges the whole history: each write by the state before
-  it, and each response by the state at that moment. It is called after every step, and at the
-  end, when `history.is_over`. It reads no file, because `look` has seen what it has to know.
-  After a power cut, it is called for each state that the disk may have.
-* There is a function for each of the `ways`, with `_` for `-`. `naive` is the way that people
-  write, and `wrong-…` are the tempting cures. `fixed`, and perhaps `fixed-…`, are production
-  code: a command of the tool, or a function that only calls one function of it. If the tool has
-  none, `no_verb` says so in the first line of the page.
+* `look(directory)` returns the state that the workers share. The lab calls it after every step,
+  and the picture shows it as text. If the invariant needs more than text, `look` returns an object
+  with a `__str__`.
+* `invariant(history)` is a generator that yields a sentence for each problem. Its docstring is the
+  promise in words. It judges the whole history: each write by the state before it, and each
+  response by the state at that moment. The lab calls it after every step, and at the end, when
+  `history.is_over`. It reads no file, because `look` has read the state already. After a power
+  cut, the lab calls it for each possible state of the disk.
+* Each variant has a function with its name, with `_` for `-`. `naive` has the usual bug, and
+  `wrong-…` are tempting fixes that do not work. `fixed`, and perhaps `fixed-…`, run production
+  code: a command of the tool, or one function of it. If the tool has no such command, the page
+  begins with `no_verb`, which names the shown code.
 
 Some fields of `scenario`:
 
-* `steps` names what the workers do, in all variants. A variant may have its own.
-* `threads` says that the workers are threads. Each variant is a function of the file, and they
-  share its module-level variables. `prepare` and `look` run in the process of the threads.
-  `invariant` does not: it judges what `look` has returned. The events that can be named as a step
-  are `memory.read`, `memory.write`, `memory.call`, `lock.acquire` and `lock.release`. The `file`
-  of such a step is the variable or the lock.
-* `mechanisms` are what the fixed variant rests on. Each is a small change of production code that
-  removes one of them, keeps serial runs right, and makes `lab check` find `breaks`.
+* `steps` names the steps of the workers in all variants. A variant may have steps of its own.
+* `threads` says that the workers are threads. Each variant is a function of the file, and the
+  threads share the file's module-level variables. `prepare` and `look` run in the process of the
+  threads. `invariant` runs in the lab's process, and judges what `look` has returned. A step can be
+  one of the events `memory.read`, `memory.write`, `memory.call`, `lock.acquire` and `lock.release`.
+  The `file` of such a step is the variable or the lock.
+* `mechanisms` lists what makes the fixed variant right. Each entry is a small change of production
+  code that removes one mechanism. With this change, serial runs are still right, but `lab check`
+  finds the problem in `breaks`.
 
-The command, the tests, the pages and the list of `make mutants` read these files. Nothing is
-registered anywhere.
+The commands, the tests, the pages and `make mutants` read these files. No file has to be
+registered.
 """
 
 import fcntl
@@ -56,56 +57,57 @@ from .errors import ScenarioNotFound
 PACKAGE = Path(sampletool.__file__).parent
 SCENARIOS = "sampletool.lab.scenarios"
 STORE_VARIABLE = "TOOL_LAB_STORE"
-"""The URL of the store that scenarios use instead of a file of SQLite."""
+"""The environment variable with the URL of a store, which scenarios use instead of SQLite."""
 NAIVE, FIXED = "naive", "fixed"
 NAMED_STEPS, EVERY_STEP = "named-steps", "every-step"
 LETTERS = "ABCDEFGH"
 KILL, INTERRUPT, POWER_CUT = "!", "~", "*"
 STRIKES = {KILL: "kill -9", INTERRUPT: "signal TERM", POWER_CUT: "power cut"}
-"""What may happen to the first worker between two of its steps."""
+"""The failures that can hit the first worker between two of its steps."""
 _IN_THE_FILE: Any = None
-"""A field that `find` fills from the file of the scenario."""
+"""The placeholder for a field that `find` fills from the file of the scenario."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A name for one thing that a program does: for one event, on one file."""
+    """A named step of a program: one kind of event, on one file."""
 
     name: str
     event: str
     file: str = "*"
     """A pattern for the name of the file, or for the letter of a coroutine.
 
-    If a file is renamed, it is the new name.
+    For a rename, the pattern is compared with the new name.
     """
     kind: Literal["any", "read", "write", "create", "lock", "unlock"] = "any"
-    """The kind of opening or locking that is meant."""
+    """The kind of opening or locking."""
     statement: str = ""
-    """A pattern for the beginning of the SQL statement, in any case."""
+    """A pattern for the beginning of the SQL statement. Case does not matter."""
     after: tuple[str, ...] = ()
-    """The names of the steps directly before this one. `start` is the beginning of the worker."""
+    """The names of the possible previous steps. `start` is the beginning of the worker."""
     waits: bool = False
-    """Whether coming to this step again means that the worker waits."""
+    """Whether a worker that reaches this step twice in a row is waiting."""
     holds: bool = False
-    """Whether the worker holds the lock from here on, until it ends or a step `frees` the lock."""
+    """Whether the worker holds the lock after this step, until it exits or a step `frees` it."""
     frees: bool = False
+    """Whether this step releases the lock."""
 
-    def is_meant(self, seen: Event, last: str) -> bool:
-        """Return whether this event begins the step. `last` is the name of the step before."""
-        if seen.name != self.event:
+    def begins_with(self, event: Event, previous_step: str) -> bool:
+        """Return whether this step begins with this event, after the step named `previous_step`."""
+        if event.name != self.event:
             return False
-        if not fnmatchcase(os.path.basename(seen.path), self.file):
+        if not fnmatchcase(os.path.basename(event.path), self.file):
             return False
-        if self.after and last not in self.after:
+        if self.after and previous_step not in self.after:
             return False
-        statement = " ".join(seen.facts.get("statement", "").upper().split())
+        statement = " ".join(event.facts.get("statement", "").upper().split())
         if not fnmatchcase(statement, f"{self.statement.upper()}*"):
             return False
-        return self.kind == "any" or self.kind in _kinds_of(seen.facts)
+        return self.kind == "any" or self.kind in _kinds_of(event.facts)
 
 
 def _kinds_of(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the kinds of opening or locking that an event is."""
+    """Yield the kinds of opening and locking that match the arguments of a call."""
     flags = facts.get("flags", 0)
     yield "write" if flags & (os.O_WRONLY | os.O_RDWR) else "read"
     if flags & os.O_EXCL:
@@ -115,99 +117,110 @@ def _kinds_of(facts: Mapping[str, Any]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Moment:
-    """One step of one worker, or what struck it. No other worker did anything at that time."""
+    """One step of one worker, or a failure that hit it. No other worker ran at that time."""
 
     worker: str
     before: Any
-    """What `look` returned before."""
+    """The state that `look` returned before the step."""
     after: Any
-    """What `look` returned afterwards."""
-    alone: Sequence[str] = ()
-    """The workers that hold the lock afterwards. More than one is a broken lock."""
+    """The state that `look` returned after the step."""
+    holders: Sequence[str] = ()
+    """The workers that hold the lock after the step. If there are several, the lock is broken."""
     is_blocked: bool = False
-    """Whether it has to wait for another worker."""
+    """Whether the worker has to wait for another worker."""
     is_struck: bool = False
-    """Whether it was killed, for example, instead of taking a step."""
+    """Whether the worker did not take a step, but was killed or interrupted."""
     ended: Ended | None = None
-    """The exit code and output of the worker, if it exited by itself in this moment."""
+    """The exit code and output of the worker, if it exited by itself in this step."""
 
 
-def answer_in(ended: Ended | None) -> Any:
-    """Return the response of a worker, or None if it has printed no JSON."""
+def response_of(ended: Ended | None) -> Any:
+    """Return the JSON that a worker has printed, or None if it still runs or has printed none."""
+    if ended is None:
+        return None
     with suppress(ValueError):
-        return json.loads(ended.stdout if ended else b"")
+        return json.loads(ended.stdout)
     return None
 
 
 @dataclass(frozen=True)
 class History:
-    """All that has happened in a run so far."""
+    """Everything that has happened in a run so far."""
 
     letters: Sequence[str]
     moments: Sequence[Moment]
-    """The moments in their order. With `--by-luck`, only the end of each worker."""
+    """The steps and failures in their order. With `--by-luck`, only the end of each worker."""
     now: Any
-    """What `look` returns now. After a power cut, it is one of the possible states of the disk."""
+    """The state that `look` returns now. After a power cut, a possible state of the disk."""
     is_over: bool = True
+    """Whether all workers have ended."""
     directory: Path = Path()
-    """The scratch directory, which the invariant of a learner's file looks at."""
+    """The scratch directory. Only the invariant of a learner's file reads files in it."""
     disks: Callable[[], Iterator[Files]] = lambda: iter(())
-    """Yields the states that the disk may have if the power fails now. Only A may have written."""
+    """A function that yields each possible state of the disk if the power fails now.
+
+    It knows only the writes of A.
+    """
 
     @property
-    def statuses(self) -> dict[str, int]:
+    def exit_codes(self) -> dict[str, int]:
         """The exit codes of the workers that have exited by themselves."""
-        return {moment.worker: moment.ended.status for moment in self.moments if moment.ended}
-
-    @property
-    def answers(self) -> dict[str, Any]:
-        """The JSON responses of the workers that have printed one."""
-        answers = {}
+        exit_codes = {}
         for moment in self.moments:
-            answer = answer_in(moment.ended)
-            if answer is not None:
-                answers[moment.worker] = answer
-        return answers
+            if moment.ended is not None:
+                exit_codes[moment.worker] = moment.ended.status
+        return exit_codes
 
     @property
-    def served(self) -> list[str]:
-        """The workers that succeeded."""
-        return [letter for letter in self.letters if self.statuses.get(letter) == 0]
+    def responses(self) -> dict[str, Any]:
+        """The JSON responses of the workers that have printed one."""
+        responses = {}
+        for moment in self.moments:
+            response = response_of(moment.ended)
+            if response is not None:
+                responses[moment.worker] = response
+        return responses
+
+    @property
+    def succeeded(self) -> list[str]:
+        """The workers that exited with code 0."""
+        return [letter for letter in self.letters if self.exit_codes.get(letter) == 0]
 
     @property
     def failed(self) -> list[str]:
         """The workers that exited with an error."""
-        return [letter for letter, status in self.statuses.items() if status]
+        return [letter for letter, exit_code in self.exit_codes.items() if exit_code != 0]
 
     @property
-    def crowds(self) -> list[str]:
+    def broken_locks(self) -> list[str]:
         """A sentence for each group of workers that held one lock at the same moment."""
-        found = sorted(
-            {" and ".join(moment.alone) for moment in self.moments if len(moment.alone) > 1}
-        )
-        return [f"{crowd} held the lock at the same moment." for crowd in found]
+        groups = set()
+        for moment in self.moments:
+            if len(moment.holders) > 1:
+                groups.add(" and ".join(moment.holders))
+        return [f"{group} held the lock at the same moment." for group in sorted(groups)]
 
 
 @dataclass(frozen=True)
-class Way:
-    """One variant of a program: the naive one, a wrong cure, or the fixed one."""
+class Variant:
+    """One variant of a program: the naive one, a wrong fix, or the fixed one."""
 
-    says: str
-    """The part of a sentence that says what the variant does."""
-    because: str
-    """The reason why the schedule in `shows` ends as it does."""
-    shows: str = "A1 B1 A2 B2"
-    """The schedule that is run by default."""
+    summary: str
+    """The behaviour of the variant, as part of a sentence: "writes a line in two pieces"."""
+    explanation: str
+    """The reason why `schedule` breaks this variant, or why it does not."""
+    schedule: str = "A1 B1 A2 B2"
+    """The schedule that `lab run` follows by default."""
     program: Callable[..., Any] | tuple[str, ...] = ()
     """A function, or the arguments of the tool.
 
     A function gets the worker's letter, and runs in the scratch directory. A coroutine function
-    also gets the scenario's `world`. In the arguments, {worker} stands for the letter.
+    also gets the scenario's `world`. {worker} in the arguments is replaced by the letter.
     """
     steps: tuple[Step, ...] = ()
     """Replaces the scenario's field with this name."""
     breaks: str = ""
-    """A part of the invariant's sentence that the story is about, if several things are broken."""
+    """A part of the sentence to report first if the invariant finds several problems."""
     prepare: Any = None
     """Replaces the scenario's function with this name."""
     in_turn: bool | None = None
@@ -215,14 +228,14 @@ class Way:
     strikes: str | None = None
     """Replaces the scenario's field with this name."""
     takes_every_step: bool = False
-    """Whether every call that has to do with files is a step, not only those that are named."""
+    """Whether every call that uses files is a step, and not only the named steps."""
     worker: tuple[str, ...] = ()
     """The module that each worker runs, and its arguments without the letter. Filled by `find`."""
 
-    def step_at(self, event: Event, last: str) -> Step | None:
-        """Return the step that begins with this event, or None. `last` is the step before."""
+    def step_at(self, event: Event, previous_step: str) -> Step | None:
+        """Return the named step that begins with this event, or None if no step does."""
         for step in self.steps:
-            if step.is_meant(event, last):
+            if step.begins_with(event, previous_step):
                 return step
         return None
 
@@ -233,19 +246,19 @@ class Removal:
 
     function: str
     """The file below the package and, after a colon, the function or class."""
-    says: str
+    summary: str
     """The effect of the change, as part of a sentence."""
     pattern: str
     """The mechanism in that function, as syntax: see tests/kit/mutants/source.py."""
     instead: str
     """The code that replaces it."""
     breaks: str
-    """A part of the invariant's sentence that `lab check` then prints."""
+    """A part of the sentence that `lab check` prints when the mechanism is missing."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One race: its story, its variants, and how they are judged."""
+    """One race: its story, its variants, and the rules that judge them."""
 
     title: str
     """The usual name of the problem, which people search for."""
@@ -254,33 +267,34 @@ class Scenario:
     happened: tuple[str, str]
     """A real incident in a sentence or two, and a link to it."""
     question: str
-    """A question that a reader may try to answer before looking."""
+    """A question that readers can try to answer before they run the scenario."""
     shared: str
-    """The name of what the workers share. It is the head of the last column in the picture."""
-    ways: Mapping[str, Way]
+    """A name for the shared data: the heading of the last column in the picture."""
+    variants: Mapping[str, Variant]
+    """The variants by their names, such as `naive` and `fixed`."""
     mechanisms: tuple[Removal, ...]
     symbol: str
-    """The code that makes it right, as module:name."""
+    """The production code that prevents the race, as module:name."""
     subtitle: str = ""
     """The story in one sentence."""
     steps: tuple[Step, ...] = ()
     look: Callable[[Path], Any] = _IN_THE_FILE
     invariant: Callable[[History], Iterator[str]] = _IN_THE_FILE
     no_verb: str = ""
-    """If no command of the tool does this, a sentence that says so, and names what is shown."""
+    """A sentence that names the shown code, if no command of the tool prevents the race."""
     private: tuple[str, ...] = ()
-    """The local variables, or their attributes, that are a worker's own copy of what is shared."""
+    """The local variables, or their attributes, that hold a worker's own copy of shared data."""
     workers: int = 2
     threads: bool = False
     """Whether the workers are threads of one process, which share the variables of the file."""
     world: Callable[[], Any] | None = None
-    """Creates what the workers share in memory, if they are coroutines of one process."""
+    """A function that creates the shared memory, if the workers are coroutines of one process."""
     strikes: str = ""
-    """What may happen to the first worker at each of its steps."""
+    """The failures that can hit the first worker at each of its steps, as keys of STRIKES."""
     in_turn: bool = False
-    """Whether the second worker begins when the first one has ended."""
+    """Whether each worker begins only when the one before it has ended."""
     every_step_workers: int | None = None
-    """The number of workers in `lab check` with every call as a step, if it is not `workers`."""
+    """The number of workers when `lab check` takes every call as a step. None means `workers`."""
     steps_every_call: bool = True
     """Whether `lab check` also takes every call of the fixed variants as a step."""
     name: str = ""
@@ -301,7 +315,7 @@ def names() -> list[str]:
 
 @cache
 def _modules() -> dict[str, str]:
-    """Return the module of each scenario: a file in scenarios/ or in a folder of another part."""
+    """Return the name of each scenario's module, by the name of the scenario."""
     package = import_module(SCENARIOS)
     modules = {}
     for module in walk_packages(package.__path__, f"{package.__name__}."):
@@ -321,61 +335,73 @@ def module_of(name: str) -> Any:
 
 
 def find(name: str) -> Scenario:
-    """Return a scenario, with the functions of its file, and with complete variants.
+    """Return a scenario whose empty fields are filled from its file.
 
     Raise ScenarioNotFound if there is no such scenario.
     """
     module = module_of(name)
     scenario: Scenario = module.scenario
-    ways = {}
-    for variant, way in scenario.ways.items():
-        ways[variant] = _complete(way, variant, scenario, module, name)
+    variants = {}
+    for variant_name, variant in scenario.variants.items():
+        variants[variant_name] = _complete(variant, variant_name, scenario, module, name)
     return replace(
         scenario,
         look=module.look,
         invariant=module.invariant,
-        ways=ways,
+        variants=variants,
         name=name,
         story=cleandoc(module.__doc__),
     )
 
 
-def _complete(way: Way, variant: str, scenario: Scenario, module: Any, name: str) -> Way:
-    """Return the variant with what it has from the scenario and from its file."""
-    program = way.program
+def _complete(
+    variant: Variant,
+    variant_name: str,
+    scenario: Scenario,
+    module: Any,
+    name: str,
+) -> Variant:
+    """Return the variant with its empty fields filled from the scenario and from its module."""
+    program = variant.program
     if not program:
-        program = getattr(module, variant.replace("-", "_"))
+        program = getattr(module, variant_name.replace("-", "_"))
+    in_turn = variant.in_turn
+    if in_turn is None:
+        in_turn = scenario.in_turn
+    strikes = variant.strikes
+    if strikes is None:
+        strikes = scenario.strikes
     return replace(
-        way,
+        variant,
         program=program,
-        steps=way.steps or scenario.steps,
-        prepare=way.prepare or module.prepare,
-        in_turn=scenario.in_turn if way.in_turn is None else way.in_turn,
-        strikes=scenario.strikes if way.strikes is None else way.strikes,
-        worker=_worker_of(scenario, name, variant, NAMED_STEPS),
+        steps=variant.steps or scenario.steps,
+        prepare=variant.prepare or module.prepare,
+        in_turn=in_turn,
+        strikes=strikes,
+        worker=_worker_of(scenario, name, variant_name, NAMED_STEPS),
     )
 
 
-def _worker_of(scenario: Scenario, name: str, variant: str, steps: str) -> tuple[str, ...]:
-    """Return the module that runs a worker of this variant, and its arguments."""
+def _worker_of(scenario: Scenario, name: str, variant_name: str, steps: str) -> tuple[str, ...]:
+    """Return the name of the module that runs a worker of this variant, then its arguments."""
     if scenario.world is not None:
-        return ("sampletool.lab.coroutines", name, variant)
+        return ("sampletool.lab.coroutines", name, variant_name)
     if scenario.threads:
-        return ("sampletool.lab.scenario_threads", name, variant)
-    return ("sampletool.lab.worker", name, variant, steps)
+        return ("sampletool.lab.scenario_threads", name, variant_name)
+    return ("sampletool.lab.worker", name, variant_name, steps)
 
 
-def with_every_step(scenario: Scenario, variant: str) -> Scenario:
-    """Return the scenario with one variant, of which every call is a step, without strikes."""
-    way = replace(
-        scenario.ways[variant],
+def with_every_step(scenario: Scenario, variant_name: str) -> Scenario:
+    """Return the scenario with only this variant. Every call is a step, and no failure occurs."""
+    variant = replace(
+        scenario.variants[variant_name],
         takes_every_step=True,
         strikes="",
-        worker=_worker_of(scenario, scenario.name, variant, EVERY_STEP),
+        worker=_worker_of(scenario, scenario.name, variant_name, EVERY_STEP),
     )
-    return replace(scenario, ways={variant: way})
+    return replace(scenario, variants={variant_name: variant})
 
 
-def is_right(variant: str) -> bool:
-    """Return whether this variant has to hold on every schedule. Any other has to break on some."""
-    return variant.startswith(FIXED)
+def is_right(variant_name: str) -> bool:
+    """Return whether this variant must hold on every schedule. Other variants must break on one."""
+    return variant_name.startswith(FIXED)

@@ -1,9 +1,10 @@
-"""The side of a scenario whose workers are threads: run one of its variants in this process.
+"""The program for a scenario whose workers are threads: run one of its variants in this process.
 
     python -m sampletool.lab.scenario_threads SOCKET SCENARIO VARIANT LETTERS
 
-The scenario's file is run again here. Otherwise its locks would be those that it got when the fork
-server loaded it, at which a thread does not stop. threads.py explains how the lab steps threads.
+This program loads the scenario's file again, after it has replaced threading.Lock. The module that
+the fork server has loaded has real locks, at which a thread does not stop. threads.py explains how
+the lab steps threads.
 """
 
 import base64
@@ -21,7 +22,7 @@ from .memory_access import AccessFinder
 from .outcome import FAILED, Outcome
 from .place import place_of
 from .scenario import PACKAGE, Scenario, module_of
-from .standing import of_frame
+from .standing import position_of_frame
 from .threads import Threads, replace_locks, serve
 
 
@@ -37,13 +38,13 @@ class ThreadedScenario:
         self._path = str(self._module.__file__)
 
     def _load(self, module_name: str) -> Any:
-        """Run the file of the scenario in a new module."""
+        """Run the file of the scenario, and return the new module."""
         spec = importlib.util.find_spec(module_name)
         assert spec is not None
         assert spec.origin is not None
         module = importlib.util.module_from_spec(spec)
         replace_locks(self.threads, vars(module))
-        # The lab finds the classes of what `look` returns under this name.
+        # pickle finds the classes of the object that `look` returns under this name.
         sys.modules[module_name] = module
         source = Path(spec.origin).read_text()
         code = compile(source, spec.origin, "exec")
@@ -52,7 +53,7 @@ class ThreadedScenario:
         return module
 
     def work(self, letter: str) -> Outcome:
-        """Run the function of the variant in this thread."""
+        """Run the function of the variant in this thread. Return how it ended."""
         try:
             self._function(letter)
         except Exception as error:
@@ -66,15 +67,17 @@ class ThreadedScenario:
         return Outcome()
 
     def look(self) -> str:
-        """Return what the scenario sees of its variables."""
-        seen = self._module.look(Path.cwd())
-        return base64.b64encode(pickle.dumps(seen)).decode()
+        """Return the shared state that `look` of the scenario returns, pickled, as base64."""
+        shared_state = self._module.look(Path.cwd())
+        return base64.b64encode(pickle.dumps(shared_state)).decode()
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
-        """Return the line of the file at which a thread stands, and its place."""
-        facts = of_frame(frame, self._path, self._scenario.private)
+        """Return the position of the thread with this frame, its line of source and its place."""
+        facts = position_of_frame(frame, self._path, self._scenario.private)
         _, _, line = str(facts["at"]).rpartition(":")
-        source = linecache.getline(self._path, int(line)) if line.isdecimal() else ""
+        source = ""
+        if line.isdecimal():
+            source = linecache.getline(self._path, int(line))
         facts["statement"] = source.strip()
         facts["source"] = source.strip()
         facts["place"] = place_of(frame, (str(PACKAGE),))

@@ -1,4 +1,4 @@
-"""A place for one run: a private directory, and an environment without anything of the user's."""
+"""Create the directory and the environment of a run, without any settings of the user."""
 
 import os
 import tempfile
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..kit.stepping.fork_server import ForkServer
 from .every_step import SCRATCH_PREFIX
-from .scenario import PACKAGE, STORE_VARIABLE, Way, module_of
+from .scenario import PACKAGE, STORE_VARIABLE, Variant, module_of
 
 _KEPT_VARIABLES = (
     "PATH",
@@ -29,24 +29,24 @@ _PRELOADED = (
 
 
 def fork_server_for(*names: str) -> ForkServer:
-    """Return a fork server that has loaded what the workers of these scenarios need.
+    """Return a fork server that has imported the modules of these scenarios' workers.
 
-    Otherwise each worker of each run would load it before its first step.
+    Otherwise each worker of each run would import them before its first step.
     """
     scenario_modules = [module_of(name).__name__ for name in names]
     return ForkServer([*_PRELOADED, *scenario_modules], {**os.environ, **_OUR_CODE})
 
 
 @contextmanager
-def scratch(way: Way) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yield a prepared directory and an environment. Delete the directory afterwards."""
+def scratch_directory(variant: Variant) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Yield a directory that the variant has prepared, and an environment. Then delete both."""
     with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as created:
         root = Path(os.path.realpath(created))
         directory = root / "here"
         home = root / "home"
         directory.mkdir()
         home.mkdir(mode=0o700)
-        way.prepare(directory)
+        variant.prepare(directory)
         yield directory, private_environ(home)
 
 
@@ -57,7 +57,7 @@ def private_environ(home: Path) -> dict[str, str]:
         if name in os.environ:
             environ[name] = os.environ[name]
     environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
-    # A workspace above the scratch directory, which is the parent of `home`, is not the scenario's.
+    # The workers must not find a workspace of the user above the scratch directory.
     environ["TOOL_CEILING_DIRECTORIES"] = str(home.parent)
     # Writing to the call log is no step of any scenario.
     environ["TOOL_CALL_LOG"] = "off"

@@ -32,9 +32,9 @@ def starter_text(name: str) -> str:
 
 
 def exercise_after(file: Path) -> str | None:
-    """Return the exercise after the one in this file, "" if it is the last one.
+    """Return the name of the exercise after the one in this file. Return "" after the last one.
 
-    Return None if the file is no exercise: an exercise has a docstring that begins with the word.
+    Return None if the file is no exercise. The docstring of an exercise begins with `Exercise:`.
     """
     docstring = ast.get_docstring(ast.parse(file.read_bytes())) or ""
     if not docstring.startswith("Exercise:"):
@@ -48,10 +48,11 @@ def exercise_after(file: Path) -> str | None:
 
 
 def starter_file_name(name: str) -> str:
-    """Return the name that the learner's file gets."""
+    """Return the default name of the file that is created for the learner."""
     return _starter_path(name).name
 
 
 def _starter_path(name: str) -> Path:
+    """Return the path that the starter file of a scenario has, if the scenario has an exercise."""
     scenario_path = Path(module_of(name).__file__)
     return _EXERCISES / scenario_path.relative_to(_SCENARIOS)

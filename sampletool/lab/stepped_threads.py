@@ -26,7 +26,7 @@ _PATIENCE_SECONDS = 120
 
 
 class CannotRun(Exception):
-    """The process of the threads has refused to run them. The message says why."""
+    """The process of the threads has refused to run them. The message has the reason."""
 
 
 class ThreadedProcess:
@@ -56,12 +56,12 @@ class ThreadedProcess:
         self._socket = self._exit_stack.enter_context(our_socket)
         self._lines = self._exit_stack.enter_context(our_socket.makefile("rb"))
         self.shared = ""
-        """What the program says about its shared variables, after the last step."""
+        """The state of the shared variables after the last step, as the program reports it."""
         self.locks_held: set[str] = set()
         self.threads: dict[str, SteppedThread] = {}
 
     def __enter__(self) -> "ThreadedProcess":
-        """Wait until each thread stands before its first step. Raise CannotRun if that fails."""
+        """Wait until each thread has stopped before its first step. Raise CannotRun on failure."""
         try:
             reports = self._receive()
             if "problem" in reports:
@@ -79,16 +79,17 @@ class ThreadedProcess:
         self._exit_stack.close()
         self._process.__exit__()
 
-    def let_go_on(self, letter: str) -> "Report":
-        """Let a thread take one step."""
+    def resume(self, letter: str) -> "Report":
+        """Let a thread take one step, and return its report."""
         return self._note(self._ask(f"go {letter}"))
 
     def run(self, part: str) -> Outcome:
-        """Run prepare(), always() or invariant() of the file."""
+        """Run prepare(), always() or invariant() of the file. Return how it ended."""
         report = self._ask(f"run {part}")
         return Outcome(**report["outcome"])
 
     def _note(self, message: Mapping[str, Any]) -> "Report":
+        """Store the shared state in a message, and return the report about the thread."""
         self.shared = message["shared"]
         self.locks_held = set(message["locks_held"])
         outcome = message.get("outcome")
@@ -99,13 +100,15 @@ class ThreadedProcess:
         )
 
     def _ask(self, command: str) -> dict[str, Any]:
+        """Send a command to the process, and return its reply."""
         self._socket.sendall(f"{command}\n".encode())
         return self._receive()
 
     def _receive(self) -> dict[str, Any]:
+        """Return the next message of the process. Raise CannotRun if the process has exited."""
         line = self._lines.readline()
         if not line:
-            # It exits early if the file does something that cannot be stepped.
+            # The process exits early if the file makes a call that cannot be stepped.
             stdout, stderr = self._process.communicate(timeout=_PATIENCE_SECONDS)
             raise CannotRun(_reason_in(stdout, stderr))
         message: dict[str, Any] = json.loads(line)
@@ -114,21 +117,22 @@ class ThreadedProcess:
 
 @dataclass(frozen=True)
 class Report:
-    """What a thread has done in a step, and where it stands now."""
+    """The report about a thread after a step."""
 
     stop: dict[str, Any] | None
-    """None if it is over."""
+    """The facts about its next stop. None if the thread has ended."""
     effects: Effects
     outcome: Outcome | None
-    """How it ended. None as long as it runs."""
+    """The outcome of the thread. None while it runs."""
 
 
 def read_look(shared: str) -> Any:
-    """Return what `look` of a scenario has returned, see scenario_threads.py."""
+    """Return the object that `look` of the scenario has returned, see scenario_threads.py."""
     return pickle.loads(base64.b64decode(shared))  # noqa: S301 - our own process wrote it
 
 
 def _reason_in(stdout: bytes, stderr: bytes) -> str:
+    """Return the reason why a process has exited, from its output."""
     if stdout:
         return str(json.loads(stdout))
     last_line = stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
@@ -136,7 +140,7 @@ def _reason_in(stdout: bytes, stderr: bytes) -> str:
 
 
 class SteppedThread(SteppedProcess):
-    """A thread that is stepped. It stands before the event `at`, which is None when it is over."""
+    """A thread that stops before every event. `at` is this event, or None if it has ended."""
 
     def __init__(self, process: ThreadedProcess, letter: str, report: Report) -> None:
         self._threads = process
@@ -148,10 +152,10 @@ class SteppedThread(SteppedProcess):
         self._note(report)
 
     def step(self) -> Event | None:
-        """Let the thread do what it is about to do. Return the event before which it stops next."""
+        """Let the thread execute its event. Return its next event, or None if it has ended."""
         assert self.at is not None, "the thread is over"
         self.past.append(self.at)
-        self._note(self._threads.let_go_on(self._letter))
+        self._note(self._threads.resume(self._letter))
         return self.at
 
     def has_free_lock(self) -> bool:
@@ -160,12 +164,13 @@ class SteppedThread(SteppedProcess):
         return self.at.facts["lock"] not in self._threads.locks_held
 
     def finish(self) -> Ended:
-        """Return how the thread has ended."""
+        """Return the exit code and the output of the thread, as if it were a process."""
         assert self._outcome is not None, "the thread is not over"
         reason = json.dumps(self._outcome.reason) if self._outcome.reason else ""
         return Ended(self._outcome.exit_code, reason.encode(), self._outcome.reason.encode())
 
     def _note(self, report: Report) -> None:
+        """Store the report about the thread. Set `at` to its next event."""
         self._effects = report.effects
         self._outcome = report.outcome
         self.at = None
@@ -177,8 +182,8 @@ class SteppedThread(SteppedProcess):
 class ThreadWorker(EveryStepWorker):
     """A worker that is a thread. Each access to shared memory is a step, and each use of a lock."""
 
-    def can_go_on(self) -> bool:
-        """Return whether its next step makes sense now: it does not wait for a lock or a value."""
+    def can_continue(self) -> bool:
+        """Return whether the thread can take its next step without waiting for a lock or value."""
         event = self.stepped.at
         if event is None or self.waits_for is not None:
             return False
@@ -187,6 +192,7 @@ class ThreadWorker(EveryStepWorker):
         return True
 
     def _step_at(self, event: Event) -> Step | None:
+        """Return a step for the event. Every event of a thread is a step."""
         verb = event.facts["verb"]
         name = f"{verb} {event.facts['name']}"
         source = event.facts["source"]
@@ -196,5 +202,5 @@ class ThreadWorker(EveryStepWorker):
             name = f"{name}: {source}"
         return Step(name, event.name)
 
-    def _note_locks(self) -> None:
+    def _add_lock_effects(self) -> None:
         """Do nothing: a thread that ends does not release its locks."""

@@ -1,8 +1,8 @@
-"""One worker of a run: a stepped process that goes from one step to the next, or has to wait.
+"""One worker of a run: a stepped process that takes one step after the other, or has to wait.
 
-There are two kinds. A `Worker` stops at the steps that its scenario names. An `EveryStepWorker`
-stops at every call that has to do with files. It also knows what each step has read and changed,
-and whether the worker is in a loop that waits for a file.
+A `Worker` stops at the steps that its scenario names. An `EveryStepWorker` stops at every call that
+uses files. It also knows what each step has read and changed, and whether the worker is in a loop
+that waits for a file.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ from typing import Any
 from ..kit.stepping.effects import ADD, PROCESSES, READ, TAKE, WRITE, Effects, combine, conflict
 from ..kit.stepping.tracer import Ended, Event, SteppedProcess
 from .every_step import belongs_to_step, name_of
-from .scenario import Step, Way, answer_in
+from .scenario import Step, Variant, response_of
 
 
 @dataclass(eq=False)
@@ -22,134 +22,145 @@ class Worker:
     """A worker that stops at the named steps."""
 
     letter: str
-    way: Way
+    variant: Variant
     stepped: SteppedProcess
     check: Callable[[], None]
-    """Raises an error when the whole command has to end."""
-    done: int = 0
-    """How many steps it has begun."""
-    at: Step | None = None
-    """The step that it is about to take."""
-    current: str = "start"
-    """The name of the step that it has begun last."""
+    """A function that raises an error when the whole command has to end."""
+    steps_begun: int = 0
+    """The number of steps that the worker has begun."""
+    next_step: Step | None = None
+    """The step that the worker is about to take. None if it has ended."""
+    current_step_name: str = "start"
+    """The name of the last step that the worker has begun."""
     is_blocked: bool = False
+    """Whether the worker waits for another worker."""
     holds: bool = False
+    """Whether the worker holds the lock."""
     ended: Ended | None = None
-    stood: dict[str, Any] = field(default_factory=dict)
-    """Where it stood before it last continued, and what its own copies held there."""
-    tried: set[str] = field(default_factory=set)
-    """The lock files that it has asked for and not released."""
+    """The exit code and output. None while the worker runs, and after it was killed."""
+    position: dict[str, Any] = field(default_factory=dict)
+    """The line and the private values of the worker before its last step."""
+    requested_locks: set[str] = field(default_factory=set)
+    """The lock files that the worker has tried to lock, and has not released."""
 
     @property
     def is_over(self) -> bool:
-        """Whether it has exited or was killed."""
+        """Whether the worker has exited or was killed."""
         return self.stepped.at is None or self.ended is not None
 
-    def can_go_on(self) -> bool:
-        """Return whether its next step can be taken now."""
+    def can_continue(self) -> bool:
+        """Return whether the worker can take its next step now."""
         return not self.is_blocked
 
     def has_succeeded(self) -> bool:
-        """Return whether its last step got the lock that it asked for. Others are blocked then."""
+        """Return whether the last step got the lock that it asked for.
+
+        This is always true here: a worker that does not get the lock is blocked.
+        """
         return True
 
-    def look_where(self) -> None:
-        """Remember where it stands."""
-        facts = self.stepped.at.facts if self.stepped.at else {}
-        self.stood = {name: facts.get(name) for name in ("at", "private")}
+    def record_position(self) -> None:
+        """Store the line and the private values of the worker in `position`."""
+        facts: dict[str, Any] = {}
+        if self.stepped.at is not None:
+            facts = self.stepped.at.facts
+        self.position = {"at": facts.get("at"), "private": facts.get("private")}
 
     def begin_step(self) -> Step | None:
-        """Count the step that it is about to take, and return it."""
-        if self.at is not None:
-            self.done += 1
-            self.current = self.at.name
-        return self.at
+        """Count the next step as begun, and return it. Return None if the worker has ended."""
+        if self.next_step is not None:
+            self.steps_begun += 1
+            self.current_step_name = self.next_step.name
+        return self.next_step
 
-    def go_on(self) -> None:
-        """Take one step."""
-        self.look_where()
+    def take_step(self) -> None:
+        """Run the worker until its next step, its end, or a lock for which it has to wait."""
+        self.record_position()
         self.is_blocked = False
-        self._do_event()
-        self.come_to_a_step()
+        self._run_event()
+        self.run_to_next_step()
 
     def do_events(self, number: int) -> bool:
-        """Do this many events of its step, and stop before the next.
-
-        Return whether there are so many.
-        """
-        for done in range(number):
-            at = self.stepped.at
-            if at is None or at.name == "blocked":
+        """Run the first `number` events of the current step. Return False if it has fewer."""
+        for position in range(number):
+            event = self.stepped.at
+            if event is None or event.name == "blocked":
                 return False
-            is_next_step = self.way.step_at(at, self.current) is not None
-            if done > 0 and is_next_step:
+            next_step = self.variant.step_at(event, self.current_step_name)
+            if position > 0 and next_step is not None:
                 return False
-            self._do_event()
+            self._run_event()
         return True
 
     def signal(self, number: int) -> None:
-        """Send it a signal where it stands."""
+        """Send a signal to the worker, and run it to its next step."""
         self.is_blocked = False
         if self.stepped.at is not None:
-            self.tried.discard(self.stepped.at.path)
+            self.requested_locks.discard(self.stepped.at.path)
         self.stepped.signal(number)
-        self.come_to_a_step()
+        self.run_to_next_step()
 
     def kill(self) -> None:
-        """Kill it with SIGKILL."""
+        """Kill the worker with SIGKILL."""
         self.is_blocked = False
         self.holds = False
         self.stepped.kill()
 
-    def come_to_a_step(self) -> None:
-        """Let it continue to its next named step, to its end, or until it has to wait."""
+    def run_to_next_step(self) -> None:
+        """Run the worker until its next named step, its end, or a lock for which it has to wait."""
         while (event := self.stepped.at) is not None:
             self.check()
-            if event.name == "blocked" or (self.way.steps and self._asks_again(event)):
+            if event.name == "blocked":
                 self.is_blocked = True
                 return
-            step = self.way.step_at(event, self.current)
-            if step is not None:
-                self.is_blocked = step.waits and step.name == self.current
-                self.at = step
+            if self.variant.steps and self._requests_lock_again(event):
+                self.is_blocked = True
                 return
-            self._do_event()
-        self.at = None
+            step = self.variant.step_at(event, self.current_step_name)
+            if step is not None:
+                self.is_blocked = step.waits and step.name == self.current_step_name
+                self.next_step = step
+                return
+            self._run_event()
+        self.next_step = None
         self.ended = self.stepped.finish()
 
-    def complaint(self) -> str | None:
-        """Return how it failed: the code of its response, or its exit code. None after success."""
+    def failure(self) -> str | None:
+        """Return a short text about the failure of the worker, such as `got LOCK_HELD`.
+
+        Return None if the worker has succeeded, still runs, or was killed.
+        """
         if self.ended is None or self.ended.status == 0:
             return None
         with suppress(KeyError, TypeError):
-            return f"got {answer_in(self.ended)['error']['code']}"
+            return f"got {response_of(self.ended)['error']['code']}"
         text = self.ended.stderr.decode("utf-8", "backslashreplace").strip()
         last_line = text.rpartition("\n")[2]
         return f"failed: {last_line or f'exit code {self.ended.status}'}"
 
-    def _asks_again(self, event: Event) -> bool:
+    def _requests_lock_again(self, event: Event) -> bool:
+        """Return whether the worker asks for a lock that it has asked for before. Note the lock."""
         if event.name != "fcntl.flock" or event.facts["operation"] & fcntl.LOCK_UN:
             return False
-        asks_again = event.path in self.tried
-        self.tried.add(event.path)
-        return asks_again
+        is_repetition = event.path in self.requested_locks
+        self.requested_locks.add(event.path)
+        return is_repetition
 
-    def _do_event(self) -> None:
-        """Do the next event. If it releases a lock, the worker does not hold it any more.
-
-        The gate in front of the kit's locks is not one that makes a worker alone.
-        """
+    def _run_event(self) -> None:
+        """Run the next event. After the release of a lock, the worker does not hold it any more."""
         event = self.stepped.at
         if event is not None and event.name == "open":
-            # It opens the lock file again, so it does not repeat a request that has failed.
-            self.tried.discard(event.path)
+            # A worker that opens the lock file again does not repeat a request that has failed.
+            self.requested_locks.discard(event.path)
         if event is not None and _is_release(event):
-            self.tried.discard(event.path)
+            self.requested_locks.discard(event.path)
+            # A worker that releases the gate in front of a lock of the kit still holds the lock.
             self.holds = self.holds and event.path.endswith(".gate")
         self.stepped.step()
 
 
 def _is_release(event: Event) -> bool:
+    """Return whether this event releases a lock."""
     if event.name == "os.close":
         return True
     return event.name == "fcntl.flock" and bool(event.facts["operation"] & fcntl.LOCK_UN)
@@ -157,22 +168,28 @@ def _is_release(event: Event) -> bool:
 
 @dataclass(eq=False)
 class EveryStepWorker(Worker):
-    """A worker that stops at every call."""
+    """A worker that stops at every call that uses files."""
 
     effects: Effects = field(default_factory=dict)
-    """What its last step has read and changed."""
-    own_events: list[Event] = field(default_factory=list)
-    """The events of its last step."""
-    locks: set[str] = field(default_factory=set)
-    """The locks that it has taken. It may have released them: they are an upper bound."""
-    looks: dict[str, Effects] = field(default_factory=dict)
-    """Places to which it came, with what it has read since then, if nothing of it has changed."""
-    waits_for: Effects | None = None
-    """What it reads in a loop, without an effect until another worker changes it."""
-    last_named: str = "start"
+    """The resources that the last step has read or changed."""
+    step_events: list[Event] = field(default_factory=list)
+    """The events of the last step."""
+    taken_locks: set[str] = field(default_factory=set)
+    """The locks that the worker has taken. It may have released some of them."""
+    reads_by_place: dict[str, Effects] = field(default_factory=dict)
+    """For each place in the code: the resources that the worker has read since it was there.
 
-    def can_go_on(self) -> bool:
-        """Return whether its next step makes sense now: it waits for no lock and no file."""
+    A place is removed when one of these resources changes.
+    """
+    waits_for: Effects | None = None
+    """The resources that the worker reads in a loop until another worker changes one of them.
+
+    None if the worker is not in such a loop.
+    """
+    last_named_step: str = "start"
+
+    def can_continue(self) -> bool:
+        """Return whether the worker can take its next step without waiting for a lock or file."""
         event = self.stepped.at
         if event is None or self.waits_for is not None:
             return False
@@ -180,58 +197,61 @@ class EveryStepWorker(Worker):
             return self.stepped.has_free_lock()
         return True
 
-    def go_on(self) -> None:
-        """Take one step."""
-        self.look_where()
-        self.own_events = []
-        self._do_event()
-        self.come_to_a_step()
+    def take_step(self) -> None:
+        """Run the worker until its next step or its end. Collect the effects of the step."""
+        self.record_position()
+        self.step_events = []
+        self._run_event()
+        self.run_to_next_step()
         self.effects = self.stepped.take_effects()
-        self._note_locks()
-        self._note_looks()
+        self._add_lock_effects()
+        self._detect_waiting()
 
     def has_succeeded(self) -> bool:
-        """Return whether its last step got the lock that it asked for."""
+        """Return whether the last step got the lock that it asked for."""
         kinds = [kind for name, kind in self.effects.items() if name.startswith("lock ")]
-        return not kinds or TAKE in kinds
+        if not kinds:
+            return True
+        return TAKE in kinds
 
     def do_events(self, number: int) -> bool:
-        """Return False: every event is a step, so there are none inside of one."""
+        """Return False: each step has only one event, so no strike can come within a step."""
         return False
 
     def kill(self) -> None:
-        """Kill it. The kernel releases its locks."""
+        """Kill the worker with SIGKILL. The kernel releases its locks."""
         super().kill()
-        self.effects = {PROCESSES: ADD, **dict.fromkeys(self.locks, WRITE)}
+        self.effects = {PROCESSES: ADD, **dict.fromkeys(self.taken_locks, WRITE)}
 
-    def come_to_a_step(self) -> None:
-        """Let it continue to its next step, or to its end."""
+    def run_to_next_step(self) -> None:
+        """Run the worker until its next step or its end."""
         while (event := self.stepped.at) is not None:
             self.check()
             step = self._step_at(event)
             if step is not None:
-                self.at = step
+                self.next_step = step
                 return
-            self._do_event()
-        self.at = None
+            self._run_event()
+        self.next_step = None
         self.ended = self.stepped.finish()
 
-    def see_changes(self, effects: Effects) -> None:
-        """Note what another worker has read and changed: something to wait for may have come."""
+    def notice_changes(self, effects: Effects) -> None:
+        """Stop waiting if a step of another worker, with these effects, changed what was read."""
         changes = {name: kind for name, kind in effects.items() if kind != READ}
-        for place, reads in list(self.looks.items()):
+        for place, reads in list(self.reads_by_place.items()):
             if conflict(reads, changes):
-                del self.looks[place]
+                del self.reads_by_place[place]
         if self.waits_for is not None and conflict(self.waits_for, changes):
             self.waits_for = None
 
     def _step_at(self, event: Event) -> Step | None:
-        for step in self.way.steps:
-            if step.is_meant(event, self.last_named):
+        """Return the step that begins with this event, or None if the event belongs to a step."""
+        for step in self.variant.steps:
+            if step.begins_with(event, self.last_named_step):
                 return step
         if event.name == "blocked":
-            return Step(self.current, event.name)
-        if belongs_to_step(event, self.own_events):
+            return Step(self.current_step_name, event.name)
+        if belongs_to_step(event, self.step_events):
             return None
         name = name_of(event)
         if not name:
@@ -239,45 +259,47 @@ class EveryStepWorker(Worker):
         return Step(name, event.name)
 
     def begin_step(self) -> Step | None:
-        """Count the step that it is about to take, and return it."""
+        """Count the next step as begun, and return it. Return None if the worker has ended."""
         step = super().begin_step()
-        if step in self.way.steps:
-            self.last_named = self.current
+        if step in self.variant.steps:
+            self.last_named_step = self.current_step_name
         return step
 
-    def _do_event(self) -> None:
+    def _run_event(self) -> None:
         if self.stepped.at is not None:
-            self.own_events.append(self.stepped.at)
-        super()._do_event()
+            self.step_events.append(self.stepped.at)
+        super()._run_event()
 
-    def _note_locks(self) -> None:
+    def _add_lock_effects(self) -> None:
+        """Note the locks that the step has taken. At the end, add the release of all locks."""
         for resource, kind in self.effects.items():
             if kind == TAKE and resource.startswith("lock "):
-                self.locks.add(resource)
+                self.taken_locks.add(resource)
         if self.is_over:
             # The kernel releases the locks of a process that exits.
-            released = dict.fromkeys(self.locks, WRITE)
+            released = dict.fromkeys(self.taken_locks, WRITE)
             self.effects = combine(self.effects, {PROCESSES: ADD, **released})
 
-    def _note_looks(self) -> None:
-        """Find out whether it stands where it stood before, and nothing has changed since."""
-        kinds = set(self.effects.values())
-        if kinds - {READ}:
-            self.looks.clear()
-        for place, reads in self.looks.items():
-            self.looks[place] = combine(reads, self.effects)
+    def _detect_waiting(self) -> None:
+        """Set `waits_for` if the worker is at the same place again, and nothing has changed."""
+        changes_something = set(self.effects.values()) - {READ}
+        if changes_something:
+            self.reads_by_place.clear()
+        for place, reads in self.reads_by_place.items():
+            self.reads_by_place[place] = combine(reads, self.effects)
         if self.stepped.at is None:
             return
         current_place = self.stepped.at.facts.get("place")
         if current_place is None:
             return
-        if self.looks.get(current_place):
-            self.waits_for = self.looks[current_place]
+        if self.reads_by_place.get(current_place):
+            self.waits_for = self.reads_by_place[current_place]
         else:
-            self.looks[current_place] = {}
+            self.reads_by_place[current_place] = {}
 
 
 def _waits_in_kernel(event: Event) -> bool:
+    """Return whether this event is a request for a lock that may have to wait."""
     if event.name != "fcntl.flock":
         return False
     return not event.facts["operation"] & (fcntl.LOCK_NB | fcntl.LOCK_UN)

@@ -1,9 +1,9 @@
-"""A recorded run as an SVG picture: the picture in text, drawn, with time from top to bottom.
+"""Draw recorded runs as an SVG picture: the timeline in text, with time from top to bottom.
 
 The picture needs nothing else: no font, no script, no image. Each text is drawn as wide as its
-number of characters, so no label leaves its place, whatever the font is. Colours follow the
-reader's light or dark mode. Colour is never the only sign: a bar marks who holds the lock, hatching
-marks who waits, and the broken step is marked in words.
+number of characters, so labels stay in their columns with any font. Colours follow the reader's
+light or dark mode. Colour is never the only mark: a bar marks the worker that holds the lock,
+hatching marks a worker that waits, and a text marks the broken step.
 """
 
 import re
@@ -38,7 +38,7 @@ _HATCH = (
 
 
 def svg(recordings: Sequence[Recording]) -> str:
-    """Return one picture. If there are several runs, they are below each other."""
+    """Return one picture, with the runs below each other."""
     lines: list[str] = []
     for run in recordings:
         headline = f"{run.variant} {run.verdict}: schedule {run.schedule}"
@@ -68,7 +68,7 @@ def svg(recordings: Sequence[Recording]) -> str:
 
 
 def _draw(line: str, top: int) -> Iterator[str]:
-    """Yield an element for each group of words, and for each bar of a lane."""
+    """Yield the SVG elements of one line: each group of words, and each bar of a lane."""
     text_class = _TEXT_CLASSES.get(getattr(line, "colour", ""), "text")
     for found in re.finditer(r"[┌│└░]|[^\s┌│└░]+(?: [^\s┌│└░]+)*", line):
         left = _MARGIN + found.start() * _CHARACTER_WIDTH
@@ -88,7 +88,7 @@ def _draw(line: str, top: int) -> Iterator[str]:
 
 
 def _describe_all(recordings: Sequence[Recording]) -> str:
-    """Return the picture in words, for screen readers."""
+    """Return a description of the picture for screen readers."""
     descriptions = []
     for run in recordings:
         descriptions.append(f"{run.variant} {run.verdict}: {_describe(run)}")
@@ -96,6 +96,7 @@ def _describe_all(recordings: Sequence[Recording]) -> str:
 
 
 def _describe(recording: Recording) -> str:
+    """Return a description of one run."""
     descriptions = []
     for event in recording.events:
         description = f"{event.worker} {label(event)}, then {recording.shared} holds {event.state}"

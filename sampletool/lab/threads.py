@@ -1,9 +1,9 @@
 """The threads of this process, stepped: only one runs at a time, and the lab decides which.
 
 A thread stops before each access to shared memory, see memory_access.py, and before it takes or
-releases a lock. It continues when the lab says so:
+releases a lock. It continues when the lab sends a command:
 
-* `go A`: let A make the access before which it stands, and run to its next one.
+* `go A`: let A make the access before which it has stopped, and run to its next access.
 * `run invariant`: run this function in the main thread, while all workers stand still.
 
 The lab reads one line of JSON after each command, see stepped_threads.py. The program is
@@ -37,7 +37,7 @@ _MOST_INSTRUCTIONS = 100_000
 To trace them takes about one second.
 """
 _PATIENCE_SECONDS = 10
-"""How long a worker may wait for something that is no lock of `threading`."""
+"""The time limit of a worker that waits for something other than a lock of `threading`."""
 _LEAST_CPU_SECONDS = 0.1
 """A worker that has computed less than this in that time waits. On a busy machine, it is slow."""
 _DEEPEST_SEARCH = 3
@@ -48,22 +48,22 @@ _process_time = time.process_time
 
 
 class Program(Protocol):
-    """What is run: a learner's file, or a variant of a scenario."""
+    """The program that the threads run: a learner's file, or a variant of a scenario."""
 
     def work(self, letter: str) -> Outcome:
-        """Run a worker, in a thread."""
+        """Run a worker in the current thread. Return how it ended."""
         ...
 
     def run(self, part: str) -> Outcome:
-        """Run another function, in the main thread."""
+        """Run another function of the program in the main thread. Return how it ended."""
         ...
 
     def look(self) -> str:
-        """Return what the threads share, for the lab."""
+        """Return the state that the threads share, as text for the lab."""
         ...
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
-        """Return where a thread stands, for the lab."""
+        """Return facts about the position of a thread for the lab."""
         ...
 
 
@@ -73,16 +73,16 @@ class Worker:
     def __init__(self, letter: str, work: Callable[[str], Outcome]) -> None:
         self.letter = letter
         self.stop: dict[str, Any] | None = None
-        """Where it stands, for the lab. None before it starts and when it is over."""
+        """The facts about its stop, for the lab. None before it starts and after its end."""
         self.effects: Effects = {}
-        """What it has read and changed since it went on."""
+        """The resources that it has read or changed since it continued."""
         self.outcome: Outcome | None = None
-        """How it ended. None as long as it runs."""
+        """The outcome of the worker. None while it runs."""
         self.locks_created = 0
         self.loaded_object_at: tuple[FrameType, int] | None = None
-        """The frame and line in which it has loaded an object that others may change."""
+        """The frame and line in which it has loaded an object that other threads may change."""
         self.instructions = 0
-        """How many instructions it has run since its last stop."""
+        """The number of instructions since its last stop."""
         self._work = work
         self._turn = _new_real_lock()
         self._turn.acquire()
@@ -97,28 +97,28 @@ class Worker:
             # As in any thread, sys.exit() only ends this one.
             self.outcome = Outcome()
         sys.settrace(None)
-        threads.give_turn_back(self)
+        threads.return_to_main_thread(self)
 
-    def take_turn(self) -> None:
-        """Let it go on."""
+    def resume(self) -> None:
+        """Let the thread continue. Called in the main thread."""
         self.effects = {}
         self.instructions = 0
         self._turn.release()
 
-    def wait_for_turn(self) -> None:
-        """Stand still until it is its turn."""
+    def pause(self) -> None:
+        """Stop the thread until it may continue. Called in the thread itself."""
         self._turn.acquire()
 
 
 class Threads:
-    """The workers of this process, and whose turn it is."""
+    """Controls which thread of this process runs."""
 
     def __init__(
         self, finder: AccessFinder, describe: Callable[[FrameType], dict[str, Any]]
     ) -> None:
         self.finder = finder
         self.current: Worker | None = None
-        """The worker whose turn it is. None if the main thread runs."""
+        """The worker that runs now. None if the main thread runs."""
         self.locks_created = 0
         self.locks_held: set[str] = set()
         self._describe = describe
@@ -128,13 +128,13 @@ class Threads:
     def start(self, worker: Worker) -> None:
         """Start the thread of a worker, and let it run to its first stop."""
         _thread.start_new_thread(worker.main, (self,))
-        self.let_go_on(worker)
+        self.resume(worker)
 
-    def let_go_on(self, worker: Worker) -> None:
+    def resume(self, worker: Worker) -> None:
         """Let a worker run to its next stop, while all other threads stand still."""
         self.current = worker
         worker.stop = None
-        worker.take_turn()
+        worker.resume()
         cpu_seconds = _process_time()
         while not self._main_turn.acquire(timeout=_PATIENCE_SECONDS):
             previous_cpu_seconds = cpu_seconds
@@ -143,7 +143,7 @@ class Threads:
                 refuse("waits for something other than a lock of `threading`")
         self.current = None
 
-    def give_turn_back(self, worker: Worker) -> None:
+    def return_to_main_thread(self, worker: Worker) -> None:
         """Let the main thread continue."""
         assert self.current is worker
         self._main_turn.release()
@@ -166,12 +166,12 @@ class Threads:
         effects: Effects,
         **facts: Any,
     ) -> None:
-        """Let the current worker stand still until the lab lets it go on."""
+        """Stop the current worker before an event, until the lab lets it continue."""
         worker = self.current
         assert worker is not None
         worker.stop = {"event": event, "name": name, **self._describe(frame), **facts}
-        self.give_turn_back(worker)
-        worker.wait_for_turn()
+        self.return_to_main_thread(worker)
+        worker.pause()
         worker.effects = effects
         # Python 3.11 and 3.12 write the variables of a traced frame back after this, also those
         # that it shares with other functions. Reading them again undoes that another thread's
@@ -179,6 +179,7 @@ class Threads:
         _ = frame.f_locals
 
     def _stop_before_access(self, frame: FrameType) -> None:
+        """Stop the current worker if its next instruction uses shared memory."""
         worker = self.current
         if worker is None:
             return
@@ -217,7 +218,7 @@ class SteppedLock:
         self.holder: str | None = None
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Take the lock. While another thread has it, stand still."""
+        """Take the lock. Stop while another thread has it. Return whether the lock was taken."""
         worker = self._threads.current
         if worker is None:
             return self._acquire_in_main_thread(blocking)
@@ -273,10 +274,11 @@ class SteppedLock:
         self.holder = None
 
     def name(self) -> str:
-        """Return what the file calls this lock."""
+        """Return the name of this lock in the file."""
         return _find_name(self, self._globals, _DEEPEST_SEARCH) or "a lock"
 
     def _acquire_in_main_thread(self, blocking: bool) -> bool:
+        """Take the lock for the main thread. Return False or raise an error if it is taken."""
         if self.holder is not None:
             if not blocking:
                 return False
@@ -286,6 +288,7 @@ class SteppedLock:
         return True
 
     def _stop(self, frame: FrameType, event: str, verb: str, effects: Effects) -> None:
+        """Stop the current worker before an event of this lock."""
         name = self.name()
         self._threads.stop(frame, event, name, effects, verb=verb, lock=self._resource)
 
@@ -316,6 +319,7 @@ def _find_name(wanted: object, names: dict[Any, Any], depth: int) -> str | None:
 
 
 def _parts_of(value: object) -> dict[Any, Any]:
+    """Return the items or the attributes of an object, by index, key or name."""
     if isinstance(value, dict):
         return value
     if isinstance(value, list | tuple):
@@ -324,9 +328,10 @@ def _parts_of(value: object) -> dict[Any, Any]:
 
 
 def replace_locks(threads: Threads, names: dict[str, Any]) -> None:
-    """Let everything that is created from now on use the lock at which a worker stops.
+    """Replace the locks of `threading` with locks at which a worker stops.
 
-    `names` are the variables that may hold a lock: they give it a name.
+    This affects only locks that are created from now on. `names` are the variables of the file, in
+    which a lock finds its name.
     """
     SteppedLock._threads = threads
     SteppedLock._globals = names
@@ -348,19 +353,8 @@ def serve(socket_descriptor: int, program: Program, threads: Threads, letters: s
     workers = {letter: Worker(letter, program.work) for letter in letters}
 
     def send(message: dict[str, Any]) -> None:
+        """Send a message to the lab as a line of JSON."""
         connection.sendall(json.dumps(message).encode() + b"\n")
-
-    def report(worker: Worker | None) -> dict[str, Any]:
-        message: dict[str, Any] = {
-            "shared": program.look(),
-            "locks_held": sorted(threads.locks_held),
-        }
-        if worker is not None:
-            message["stop"] = worker.stop
-            message["effects"] = worker.effects
-            if worker.outcome is not None:
-                message["outcome"] = worker.outcome.as_json()
-        return message
 
     outcome = program.run("prepare")
     if outcome.exit_code != 0:
@@ -368,13 +362,31 @@ def serve(socket_descriptor: int, program: Program, threads: Threads, letters: s
         return
     for worker in workers.values():
         threads.start(worker)
-    send({letter: report(worker) for letter, worker in workers.items()})
+    reports = {}
+    for letter, worker in workers.items():
+        reports[letter] = _report_on_worker(worker, program, threads)
+    send(reports)
     for line in connection.makefile():
         command, _, argument = line.strip().partition(" ")
         if command == "go":
             worker = workers[argument]
-            threads.let_go_on(worker)
-            send(report(worker))
+            threads.resume(worker)
+            send(_report_on_worker(worker, program, threads))
         else:
             outcome = program.run(argument)
-            send({**report(None), "outcome": outcome.as_json()})
+            send({**_report(program, threads), "outcome": outcome.as_json()})
+
+
+def _report(program: Program, threads: Threads) -> dict[str, Any]:
+    """Return the state that the threads share, for the lab."""
+    return {"shared": program.look(), "locks_held": sorted(threads.locks_held)}
+
+
+def _report_on_worker(worker: Worker, program: Program, threads: Threads) -> dict[str, Any]:
+    """Return the shared state, and the facts about the last step of a worker, for the lab."""
+    report = _report(program, threads)
+    report["stop"] = worker.stop
+    report["effects"] = worker.effects
+    if worker.outcome is not None:
+        report["outcome"] = worker.outcome.as_json()
+    return report

@@ -1,7 +1,7 @@
-"""A learner's own file as a scenario: each call of its worker is a step, and its invariant judges.
+"""Run a learner's own file as a scenario: each call of worker() that uses files is a step.
 
-All of its functions run in processes of their own, so that nothing in the file stops or changes
-this one.
+The functions of the file run in processes of their own, so that the file cannot stop or change this
+process.
 """
 
 import ast
@@ -19,11 +19,11 @@ from ..kit.stepping.power_cut import Files
 from .errors import CannotTry, UnexpectedOutcome
 from .explore import every_class
 from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, REFUSED, Outcome
-from .play import Course, Play, choose_first, play
-from .recording import Played
+from .play import Play, RunPlan, choose_first, play
+from .recording import PlayedRun
 from .reduction import Choose, NotDeterministic
-from .scenario import LETTERS, History, Scenario, Way
-from .scratch import fork_server_for, private_environ, scratch
+from .scenario import LETTERS, History, Scenario, Variant
+from .scratch import fork_server_for, private_environ, scratch_directory
 from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker
 
 YOURS = "yours"
@@ -32,16 +32,16 @@ _PATIENCE_SECONDS = 10
 _LONGEST_LOOK = 40
 
 RunPart = Callable[[str, Path, Sequence[str]], Outcome]
-"""A function that runs prepare(), always() or invariant(), given the workers that were killed."""
+"""A function that runs a function of the file: its name, the directory, the killed workers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """How far the schedules of a file are explored."""
+    """The bound within which the schedules of a file are explored."""
 
     workers: int = 2
     rounds: int = 1
-    """How often each worker calls worker()."""
+    """The number of times that each worker calls worker()."""
     kill: bool = False
     """Whether A is also killed, after each of its steps."""
     power_cut: bool = False
@@ -71,7 +71,7 @@ class Bound:
 
 
 class TriedFile:
-    """A learner's file that is run. Get one from `trying`."""
+    """A learner's file that is ready to be run. `trying` creates it."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class TriedFile:
         self._check = check
         self._has_always = "always" in functions
         self._judged_disks: dict[tuple[str, frozenset[tuple[str, bytes]]], str | None] = {}
-        """What after_power_cut() says is broken, by the worker that has finished and the files."""
+        """The problem that after_power_cut() reports, by finished worker and files."""
         self._takes_killed = _takes_argument(file, "invariant")
         self._worker_program = (
             "sampletool.lab.learner",
@@ -106,7 +106,7 @@ class TriedFile:
 
     @property
     def judges_kills(self) -> bool:
-        """Whether invariant() is judged after a kill: it has to be told who was killed."""
+        """Whether invariant() judges runs with a kill. Then it takes the killed worker."""
         return self._takes_killed
 
     def follow(
@@ -114,46 +114,50 @@ class TriedFile:
         schedule: str,
         choose: Choose = choose_first,
         kill_after: int | None = None,
-    ) -> Played:
-        """Follow a schedule, and then choose how to continue."""
-        course = Course(schedule=schedule, choose=choose, kill_after=kill_after)
+    ) -> PlayedRun:
+        """Run the file along a schedule, and return the recorded run.
+
+        After the schedule, `choose` chooses each token. A is killed after `kill_after` steps.
+        """
+        plan = RunPlan(schedule=schedule, choose=choose, kill_after=kill_after)
         if self.bound.threads:
-            return self._follow_with_threads(course)
-        way = self._describe_way(prepare=self._prepare)
+            return self._follow_with_threads(plan)
+        variant = self._describe_variant(prepare=self._prepare)
         return play(
-            self._describe_scenario(way, look=_SeenFiles, run_part=self._run_in_process),
+            self._describe_scenario(variant, look=_ShownDirectory, run_part=self._run_in_process),
             YOURS,
             fork_server=self._fork_server,
             workers=self.bound.workers,
             check=self._check,
-            course=course,
+            plan=plan,
         )
 
     def runs(
         self, report_progress: Callable[[str], None] = lambda line: None
-    ) -> Generator[Played, None, None]:
-        """Yield a run of each class of schedules. Close the generator if you do not take all."""
+    ) -> Generator[PlayedRun, None, None]:
+        """Yield one run of each class of schedules. Close the generator if you do not take all."""
         return every_class(
             self._follow_planned,
             kills=self.bound.kill,
             report_progress=report_progress,
         )
 
-    def _follow_planned(self, schedule: str, choose: Choose, kill_after: int | None) -> Played:
-        """Follow a schedule of the search. It was possible before, so it has to be possible now."""
+    def _follow_planned(self, schedule: str, choose: Choose, kill_after: int | None) -> PlayedRun:
+        """Follow a schedule that was possible before. Raise NotDeterministic if it is not now."""
         try:
             return self.follow(schedule, choose, kill_after)
         except InvalidValues:
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
-    def _follow_with_threads(self, course: Course) -> Played:
-        """Follow the course in a process whose threads are the workers.
+    def _follow_with_threads(self, plan: RunPlan) -> PlayedRun:
+        """Run the file in one process whose threads are the workers. Return the recorded run.
 
-        The file's other functions run in the same process, because they share its variables.
+        prepare(), always() and invariant() run in the same process, because they use its variables.
         """
         letters = LETTERS[: self.bound.workers]
-        way = self._describe_way(prepare=lambda _directory: None)
-        with scratch(way) as (directory, environ):
+        # The process of the threads calls prepare() itself.
+        variant = self._describe_variant(prepare=lambda _directory: None)
+        with scratch_directory(variant) as (directory, environ):
             threaded_process = ThreadedProcess(
                 "sampletool.lab.learner_threads",
                 [str(self.file.absolute()), str(self.bound.rounds), letters],
@@ -163,18 +167,19 @@ class TriedFile:
             )
             with threaded_process as process:
                 scenario = self._describe_scenario(
-                    way,
+                    variant,
                     look=lambda _directory: process.shared,
                     run_part=lambda part, _directory, _killed: process.run(part),
                 )
                 workers = []
                 for letter in letters:
-                    worker = ThreadWorker(letter, way, process.threads[letter], self._check)
+                    worker = ThreadWorker(letter, variant, process.threads[letter], self._check)
                     workers.append(worker)
-                return Play(scenario, YOURS, workers, directory).follow(course)
+                return Play(scenario, YOURS, workers, directory).follow(plan)
 
-    def _describe_way(self, prepare: Callable[[Path], None]) -> Way:
-        return Way(
+    def _describe_variant(self, prepare: Callable[[Path], None]) -> Variant:
+        """Return the file as the only variant of a scenario."""
+        return Variant(
             "",
             "",
             "",
@@ -184,15 +189,16 @@ class TriedFile:
         )
 
     def _describe_scenario(
-        self, way: Way, look: Callable[[Path], object], run_part: RunPart
+        self, variant: Variant, look: Callable[[Path], object], run_part: RunPart
     ) -> Scenario:
+        """Return a scenario for the file, with empty texts."""
         return Scenario(
             title="",
             rule="",
             happened=("", ""),
             question="",
             shared="variables" if self.bound.threads else "files",
-            ways={YOURS: way},
+            variants={YOURS: variant},
             mechanisms=(),
             symbol="",
             look=look,
@@ -201,11 +207,12 @@ class TriedFile:
         )
 
     def _prepare(self, directory: Path) -> None:
+        """Run prepare() of the file. Raise CannotTry if it fails."""
         outcome = self._run_in_process("prepare", directory, ())
         self._broken_part("prepare", outcome, is_serial=True)
 
     def _judge(self, history: History, run_part: RunPart) -> Iterator[str]:
-        """Yield what is broken: first what the workers' exit codes say, then what the file says."""
+        """Yield the problems of a run: failed workers, or else the problem that the file finds."""
         self._raise_if_refused(history)
         if not history.is_over:
             yield from self._judge_moment(history, run_part)
@@ -223,7 +230,7 @@ class TriedFile:
             yield broken
 
     def _judge_moment(self, history: History, run_part: RunPart) -> Iterator[str]:
-        """Yield what is broken after a step."""
+        """Yield the problems after a step."""
         if self._has_always:
             outcome = run_part("always", history.directory, ())
             broken = self._broken_part("always", outcome, is_serial=True)
@@ -233,8 +240,8 @@ class TriedFile:
             yield from self._judge_disks(history)
 
     def _judge_disks(self, history: History) -> Iterator[str]:
-        """Yield what is broken if the power fails now. Only what A has done may be lost."""
-        finished = LETTERS[0] if history.statuses.get(LETTERS[0]) == 0 else ""
+        """Yield the first problem of a power cut at this moment. Only changes by A may be lost."""
+        finished = LETTERS[0] if history.exit_codes.get(LETTERS[0]) == 0 else ""
         for files in history.disks():
             state = (finished, frozenset(files.items()))
             if state not in self._judged_disks:
@@ -245,7 +252,7 @@ class TriedFile:
                 return
 
     def _judge_disk(self, directory: Path, files: Files, finished: str) -> str | None:
-        """Return what after_power_cut() says is broken if the disk has these files."""
+        """Return the problem that after_power_cut() reports for these files, or None."""
         with TemporaryDirectory(dir=directory.parent) as disk:
             for name, content in files.items():
                 Path(disk, name).write_bytes(content)
@@ -255,16 +262,17 @@ class TriedFile:
 
     def _raise_if_refused(self, history: History) -> None:
         """Raise CannotTry as soon as a worker has done something that cannot be stepped."""
-        for letter, exit_code in history.statuses.items():
+        for letter, exit_code in history.exit_codes.items():
             if exit_code in (REFUSED, BAD_FILE):
-                problem = history.answers.get(letter, f"exit code {exit_code}")
+                problem = history.responses.get(letter, f"exit code {exit_code}")
                 raise CannotTry(file=str(self.file), problem=without_full_stop(problem))
 
     def _failures(self, history: History) -> Iterator[str]:
-        for letter, exit_code in history.statuses.items():
+        """Yield a sentence for each worker that failed. Raise CannotTry if it failed alone."""
+        for letter, exit_code in history.exit_codes.items():
             if exit_code == 0:
                 continue
-            reason = history.answers.get(letter, f"exit code {exit_code}")
+            reason = history.responses.get(letter, f"exit code {exit_code}")
             was_killed = any(moment.is_struck for moment in history.moments)
             if _is_serial(history) and not was_killed:
                 problem = f"{letter} fails although no other is at work, {reason}"
@@ -272,9 +280,9 @@ class TriedFile:
             yield f"{letter} failed, {without_full_stop(reason)}."
 
     def _run_in_process(self, part: str, directory: Path, names: Sequence[str]) -> Outcome:
-        """Run this function of the file in a process of its own.
+        """Run a function of the file in a process of its own. Return how it ended.
 
-        `names` are the workers that it is told of: those that were killed, for example.
+        `names` are the arguments of the function: the killed workers, for example.
         """
         path = str(self.file.absolute())
         program = ["-m", "sampletool.lab.learner", path, part, *names]
@@ -291,7 +299,7 @@ class TriedFile:
         return Outcome(process.returncode, last_line or f"exit code {process.returncode}")
 
     def _broken_part(self, part: str, outcome: Outcome, *, is_serial: bool) -> str | None:
-        """Return what the function says is broken. Raise CannotTry if it has failed itself."""
+        """Return the problem that a function reports, or None. Raise CannotTry if it fails."""
         if outcome.exit_code == 0:
             return None
         if outcome.exit_code == BROKEN:
@@ -300,19 +308,20 @@ class TriedFile:
         if outcome.exit_code in (REFUSED, BAD_FILE):
             raise CannotTry(file=str(self.file), problem=reason)
         if outcome.exit_code == CANNOT_JUDGE and not is_serial:
-            # It can judge what one worker after the other leaves. So the schedule is to blame.
+            # The function has not failed after serial runs, so this schedule causes the failure.
             return f"{part}() failed, {reason}."
         raise CannotTry(file=str(self.file), problem=f"{part}() failed, {reason}")
 
 
 def _refuse_kill() -> InvalidValues:
+    """Return the error for --kill with workers that are threads."""
     problem = "--kill needs workers that are processes, but this file says that they are threads"
     hint = "A thread cannot be killed alone. Run the command without --kill."
     return InvalidValues(Mistake("--kill", "INVALID_VALUE", problem, suggestion=hint))
 
 
 def without_full_stop(text: str) -> str:
-    """Return a reason to which the caller adds a full stop."""
+    """Return the text without the full stop at its end, if it has one."""
     return text.removesuffix(".")
 
 
@@ -348,6 +357,7 @@ def trying(
 
 
 def _explain(problem: str, *, has_threads: bool) -> str:
+    """Return a problem of a run in words for the author of the file."""
     if "came to none of its steps" not in problem:
         return problem
     if has_threads:
@@ -359,20 +369,22 @@ def _explain(problem: str, *, has_threads: bool) -> str:
 
 
 def _functions_of(file: Path) -> dict[str, ast.FunctionDef]:
-    """Return the functions of a file, by name. Empty if it is not Python: running it says why."""
+    """Return the functions of a file by name. Return none if it is not valid Python."""
     tree = _parse(file)
     return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def _parse(file: Path) -> ast.Module:
+    """Return the syntax tree of a file. Return an empty one if it is not valid Python."""
     try:
         return ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
+        # Running the file reports the syntax error.
         return ast.Module([], [])
 
 
 def declares_threads(file: Path) -> bool:
-    """Return whether the file says that its workers are threads: WORKERS = "threads".
+    """Return whether the workers are threads: the file has the line WORKERS = "threads".
 
     Raise CannotTry if it names anything else than threads or processes.
     """
@@ -391,7 +403,7 @@ def declares_threads(file: Path) -> bool:
 
 
 def declares_kill(file: Path) -> bool:
-    """Return whether the file says that A is also killed: KILL = True."""
+    """Return whether the lab also kills A: the file has the line KILL = True."""
     for statement in _parse(file).body:
         match statement:
             case ast.Assign(targets=[ast.Name(id="KILL")], value=ast.Constant(value=True)):
@@ -400,19 +412,20 @@ def declares_kill(file: Path) -> bool:
 
 
 def _takes_argument(file: Path, name: str) -> bool:
+    """Return whether the file has a function with this name that takes an argument."""
     function = _functions_of(file).get(name)
     return function is not None and bool(function.args.args)
 
 
 def _is_serial(history: History) -> bool:
-    """Return whether each worker began when the one before it had ended."""
+    """Return whether the workers ran one after the other."""
     letters = [moment.worker for moment in history.moments]
     return letters == sorted(letters)
 
 
 @dataclass(frozen=True)
-class _SeenFiles:
-    """The directory, and the files in it in a few characters."""
+class _ShownDirectory:
+    """A directory. Its text form shows the files in it in a few characters."""
 
     directory: Path
 

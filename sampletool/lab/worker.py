@@ -19,26 +19,26 @@ from ..kit.program import PROGRAM
 from ..kit.stepping import tracee
 from .place import place_of_this_process
 from .scenario import EVERY_STEP, PACKAGE, find
-from .standing import of_this_process, source_of
+from .standing import position_in_this_process, source_of
 
 
 def report_every_call() -> None:
-    """Report every call of this process that has to do with files."""
-    # The built-in open() reads and writes in C, which would be no event.
+    """Report every call of this process that uses files."""
+    # The built-in open() reads and writes in C, which would not be reported.
     builtins.open = io.open = import_module("_pyio").open
     tracee.watch_every_call()
 
 
 def main() -> None:
-    """Run one worker of a scenario."""
-    name, variant, steps, letter = sys.argv[1:]
+    """Run one worker of a scenario. The command line names the scenario and the variant."""
+    name, variant_name, steps, letter = sys.argv[1:]
     scenario = find(name)
-    way = scenario.ways[variant]
-    program = way.program
-    source = source_of(scenario, way)
+    variant = scenario.variants[variant_name]
+    program = variant.program
+    source = source_of(scenario, variant)
 
     def describe() -> dict[str, Any]:
-        facts = of_this_process(source, scenario.private)
+        facts = position_in_this_process(source, scenario.private)
         if steps == EVERY_STEP:
             facts["place"] = place_of_this_process((str(PACKAGE),))
         return facts

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from sampletool.kit.stepping.fork_server import ForkServer
-from sampletool.lab.explore import Exploration, explore_way
+from sampletool.lab.explore import Exploration, explore_variant
 from sampletool.lab.play import play
 from sampletool.lab.recording import Recording
 from sampletool.lab.scenario import find, names
@@ -21,7 +21,7 @@ class Lab:
         return play(find(name), variant, schedule, fork_server=self.fork_server).recording
 
     def explore(self, name: str, variant: str, workers: int | None = None) -> Exploration:
-        return explore_way(
+        return explore_variant(
             partial(play, find(name), variant, fork_server=self.fork_server, workers=workers)
         )
 

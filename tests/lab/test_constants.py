@@ -53,7 +53,9 @@ CONSTANTS = (
         10,
         "less: a busy machine counts as stuck; more: one stuck run holds it up",
     ),
-    Constant("ours.PATIENT_WAIT_SECONDS", 60.0, "less: a paused worker fails by its timeout"),
+    Constant(
+        "production_lock.PATIENT_WAIT_SECONDS", 60.0, "less: a paused worker fails by its timeout"
+    ),
     Constant("outcome.BAD_FILE", 6, "the same as another exit code: the wrong function is blamed"),
     Constant("outcome.BROKEN", 3, "1 or 2: a failure of Python counts as a broken invariant"),
     Constant(

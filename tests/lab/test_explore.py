@@ -7,7 +7,7 @@ from itertools import combinations, islice
 from sampletool.kit.testing.scale import scale
 from sampletool.lab.explore import Exploration, every_run
 from sampletool.lab.play import play
-from sampletool.lab.recording import Played, Recording
+from sampletool.lab.recording import PlayedRun, Recording
 from sampletool.lab.scenario import find
 
 from .conftest import Lab
@@ -70,10 +70,10 @@ def test_a_worker_that_was_killed_while_it_waited_is_not_waiting(lab: Lab) -> No
 
 
 def test_where_there_are_many_schedules_it_says_how_many_are_left_at_least() -> None:
-    def follow(schedule: str) -> Played:
+    def follow(schedule: str) -> PlayedRun:
         """Ten turns of A or B."""
         taken = [*schedule.split(), *["A"] * 10][:10]
-        return Played(replace(RUN, schedule=" ".join(taken)), [["A", "B"]] * 10)
+        return PlayedRun(replace(RUN, schedule=" ".join(taken)), [["A", "B"]] * 10)
 
     lines: list[str] = []
     runs = list(every_run(follow, lines.append))

@@ -16,8 +16,10 @@ def test_a_scenario_tells_its_whole_story(name: str) -> None:
     scenario = find(name)
 
     assert len(scenario.story.split()) > 40
-    assert {NAIVE, FIXED} <= set(scenario.ways)
-    assert all(way == NAIVE or way.startswith(("wrong-", FIXED)) for way in scenario.ways)
+    assert {NAIVE, FIXED} <= set(scenario.variants)
+    assert all(
+        variant == NAIVE or variant.startswith(("wrong-", FIXED)) for variant in scenario.variants
+    )
     assert scenario.happened[1].startswith("https://")
     assert scenario.question.endswith("?")
     assert all(
@@ -30,15 +32,15 @@ def test_a_scenario_tells_its_whole_story(name: str) -> None:
 def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(
     lab: Lab, name: str
 ) -> None:
-    for variant, way in find(name).ways.items():
-        first = lab.play(name, variant, way.shows)
+    for variant_name, variant in find(name).variants.items():
+        first = lab.play(name, variant_name, variant.schedule)
 
-        assert first.is_broken != is_right(variant), f"{variant}: {first.reason}"
-        assert first.schedule.startswith(way.shows)
-        assert way.breaks in (first.reason or "")
+        assert first.is_broken != is_right(variant_name), f"{variant_name}: {first.reason}"
+        assert first.schedule.startswith(variant.schedule)
+        assert variant.breaks in (first.reason or "")
         assert max(map(len, timeline(first))) <= 80
-        if variant in (NAIVE, FIXED):  # the others are played as these are
-            assert lab.play(name, variant, first.schedule) == first
+        if variant_name in (NAIVE, FIXED):  # the others are played as these are
+            assert lab.play(name, variant_name, first.schedule) == first
 
 
 def test_the_picture_of_a_torn_write_shows_each_line_that_was_written() -> None:

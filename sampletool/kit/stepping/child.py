@@ -26,7 +26,7 @@ DESCRIPTOR_CARRIER = b"+"
 EXIT_SOCKET = "exit_socket"
 """The server's end of the exit sockets."""
 GATE = "gate"
-"""The reading end of the pipe that holds the program back."""
+"""The reading end of a pipe. The program begins when no process has the writing end open."""
 TRACER = "tracer"
 """The socket to the tracer."""
 _SETUP_PIPE = "setup_pipe"
@@ -67,20 +67,20 @@ def become(
     try:
         inherited = {**descriptors_by_name, _SETUP_PIPE: setup_writer}
         named_descriptors = _arrange_descriptors(inherited)
-        # It has been moved. From here on, an error goes to the new number.
+        # The setup pipe has another number now. An error must be written to the new number.
         setup_writer = named_descriptors.pop(_SETUP_PIPE)
         _set_process_group(request)
         os.chdir(request.cwd)
         os.environ.clear()
         os.environ.update(request.env)
-        # The C library keeps the time zone of the server until it is told to read TZ again.
+        # Without this call, the C library would keep the time zone of the server.
         time.tzset()
         _reopen_standard_streams()
     except OSError as error:
         reply = {"errno": error.errno, "message": f"{error.strerror}: {request.cwd}"}
         os.write(setup_writer, json.dumps(reply).encode())
         os._exit(1)
-    # This tells the server that the setup has succeeded.
+    # The server reads the end of the pipe, and knows that the setup has succeeded.
     os.close(setup_writer)
 
     if GATE in named_descriptors:
@@ -101,8 +101,8 @@ def _arrange_descriptors(descriptors_by_name: Mapping[str, int]) -> dict[str, in
         if name.isdecimal():
             target_numbers.append(int(name))
 
-    # First copy all of them behind the highest target. Otherwise moving one descriptor could
-    # overwrite another one that has not been moved yet.
+    # First copy all descriptors to numbers above the targets. Otherwise moving one descriptor
+    # could overwrite another descriptor that has not been moved yet.
     first_free = max(target_numbers) + 1
     copies_by_name = {}
     for name, descriptor in descriptors_by_name.items():
@@ -119,7 +119,7 @@ def _arrange_descriptors(descriptors_by_name: Mapping[str, int]) -> dict[str, in
 
 
 def _close_all_except(kept: Iterable[int]) -> None:
-    """Close all other descriptors: those of the server, and the sockets of other processes."""
+    """Close all other descriptors: the server's, and the sockets of other processes."""
     start = 0
     for descriptor in sorted(kept):
         os.closerange(start, descriptor)
@@ -128,7 +128,7 @@ def _close_all_except(kept: Iterable[int]) -> None:
 
 
 def _set_process_group(request: Request) -> None:
-    """Start a new session or process group if the request says so."""
+    """Start a new session or process group if the request asks for one."""
     if request.new_session:
         os.setsid()
     elif request.new_group:
@@ -138,8 +138,8 @@ def _set_process_group(request: Request) -> None:
 def _reopen_standard_streams() -> None:
     """Replace sys.stdin, sys.stdout and sys.stderr with streams on the new descriptors.
 
-    The inherited objects would still buffer and seek as suits the server's descriptors. For
-    example, a program at a terminal would not write each line as soon as it is complete.
+    The inherited objects have the buffering of the server's descriptors. For example, a program
+    at a terminal would not write each line as soon as it is complete.
     """
     _reopen_standard_stream("stdin", "r", 0)
     _reopen_standard_stream("stdout", "w", 1)
@@ -147,6 +147,7 @@ def _reopen_standard_streams() -> None:
 
 
 def _reopen_standard_stream(name: str, mode: str, descriptor: int) -> None:
+    """Replace one standard stream with a new one that has the same encoding."""
     inherited = getattr(sys, name)
     # These are the rules of the interpreter: stderr and terminals are line-buffered.
     is_line_buffered = name == "stderr" or os.isatty(descriptor)
@@ -200,7 +201,7 @@ def _run_program(program: list[str], tracing: dict[str, Any] | None) -> NoReturn
 
 
 def _exit_code_of(code: object) -> int:
-    """Return the exit code of `sys.exit(code)`. If `code` is no number, print it to stderr."""
+    """Return the exit code of `sys.exit(code)`. Print `code` to stderr if it is a message."""
     if code is None:
         return 0
     if isinstance(code, int):

@@ -1,8 +1,8 @@
 """The effects of a call on shared files: what it reads, and what it changes.
 
-Two calls of different processes may be swapped without a difference if their effects do not
-conflict. A search through schedules relies on this when it leaves some of them out. So an effect
-that is missing here hides schedules, and a superfluous one only costs time.
+Two calls of different processes can be swapped without changing the result if their effects do not
+conflict. A search through schedules relies on this to leave schedules out. So a missing effect
+hides schedules, and a superfluous effect only costs time.
 
 A *resource* is one aspect of one path:
 
@@ -11,9 +11,9 @@ A *resource* is one aspect of one path:
 * `lock`: the lock of flock().
 * `entries`: the list of names in a directory.
 
-Calls on a descriptor affect the path that the file has at this moment. A file that is created,
-renamed or removed is changed in every aspect, so this call conflicts with every other one on the
-file, also with one that uses a descriptor.
+Calls on a descriptor affect the path that the file has at this moment. A call that creates, renames
+or removes a file changes all aspects of the file. So it conflicts with every other call on the
+file, including calls that use a descriptor.
 """
 
 import fcntl
@@ -24,23 +24,23 @@ from typing import Any
 READ = "read"
 WRITE = "write"
 ADD = "add"
-"""A change that can be swapped with another ADD: two names that are put into one directory."""
+"""A change that can be swapped with another ADD, such as adding two names to one directory."""
 TAKE = "take"
 """Taking a lock. It conflicts like WRITE, but cannot be swapped with the release before it."""
 
 PROCESSES = "processes"
-"""The resource that says which processes are alive. The end of a process is an ADD."""
+"""The resource for the set of live processes. The end of a process is an ADD."""
 
 Effects = dict[str, str]
-"""The resources that a call reads or changes, each with READ, WRITE, ADD or TAKE."""
+"""The resources that a call reads or changes. Each value is READ, WRITE, ADD or TAKE."""
 
 _MAX_LINKS = 40
-"""How many symbolic links the kernel follows."""
+"""The number of symbolic links that the kernel follows."""
 
 
 def conflict(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
-    """Return whether it may make a difference which of two steps comes first."""
-    # Most steps have nothing in common. This is much faster than the loop.
+    """Return whether the order of two steps with these effects may make a difference."""
+    # Most steps have no resource in common. This test is much faster than the loop.
     if first.keys().isdisjoint(second):
         return False
     for resource, kind in first.items():
@@ -54,7 +54,7 @@ def conflict(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
 
 
 def combine(first: Mapping[str, str], second: Mapping[str, str]) -> Effects:
-    """Return the effects of two calls that are made as one step."""
+    """Return the effects of a step that consists of two calls."""
     combined = dict(first)
     for resource, kind in second.items():
         known_kind = combined.get(resource, kind)
@@ -69,9 +69,9 @@ def effects_of(
     root: str,
     is_lock_free: Callable[[int], bool],
 ) -> Effects:
-    """Return the effects that this call would have now, on paths in the directory `root`.
+    """Return the effects that a call would have now on paths in the directory `root`.
 
-    `is_lock_free` tells whether the lock of a descriptor could be had at once.
+    `is_lock_free` is a function that returns whether the lock of a descriptor is free.
     """
     collector = _Collector(root)
     if event in _ON_NAMES:
@@ -102,13 +102,14 @@ def _changed_names(event: str, paths: Sequence[str]) -> Sequence[str]:
 
 
 def _would_succeed(event: str, paths: Sequence[str]) -> bool:
-    """Return False if the call would fail because a name is there already, or is not there."""
+    """Return False if the call would fail because a name exists already, or does not exist."""
     if event in _CREATES:
         return not os.path.lexists(paths[-1])
     return os.path.lexists(paths[0])
 
 
 def _effect_on_lock(facts: Mapping[str, Any], is_lock_free: Callable[[int], bool]) -> str:
+    """Return the effect of a flock() call: WRITE, READ or TAKE."""
     operation = facts["operation"]
     if operation & fcntl.LOCK_UN:
         return WRITE
@@ -158,14 +159,14 @@ _ON_FILES: dict[str, tuple[dict[str, str], ...]] = {
     "os.write": _STORE,
     "os.writev": _STORE,
 }
-"""What each call does with the file at each of its paths."""
+"""The effects of each call on the file at each of its paths."""
 
 _ON_LINKS = frozenset({"os.lstat", "os.readlink"})
-"""The calls that look at a symbolic link itself."""
+"""The calls that read a symbolic link itself instead of the file to which it leads."""
 
 
 class _Collector:
-    """The effects found so far."""
+    """Collects the effects of one call."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -180,7 +181,7 @@ class _Collector:
         self.effects = combine(self.effects, {resource: kind})
 
     def change_names(self, paths: Sequence[str], *, succeeds: bool) -> None:
-        """Add the creation, renaming or removal of these names. If it fails, it only reads them."""
+        """Add the creation, renaming or removal of these names. A call that fails only reads."""
         for path in paths:
             if succeeds:
                 self.change_name(path)
@@ -212,23 +213,23 @@ class _Collector:
             self.add(path, aspect, kind)
 
     def use_in_any_way(self, paths: Sequence[str]) -> None:
-        """Add what is not known: of SQLite, and of what scenarios announce themselves."""
+        """Add the effects of an unknown call, such as an SQL statement: it may change anything."""
         for path in paths:
             self.use_file(path, {"content": WRITE, "attributes": WRITE}, follows_links=True)
         if not paths:
             self.effects["anything"] = WRITE
 
     def _follow(self, path: str, *, follows_links: bool) -> str:
-        """Add what the kernel reads to find the file: directories and links.
+        """Add the names that the kernel reads to find the file. Return the path of the file.
 
-        Return the path to which the links lead.
+        If `follows_links`, this is the path to which symbolic links lead.
         """
         for _ in range(_MAX_LINKS):
             directory, name = os.path.split(path)
             directory = os.path.realpath(directory)
             path = os.path.join(directory, name)
             self.add(path, "name", READ)
-            # The directories directly in the root belong to the lab, and are never renamed.
+            # The directories directly in the root belong to the lab. They are never renamed.
             while os.path.dirname(directory).startswith(f"{self._root}/"):
                 self.add(directory, "name", READ)
                 directory = os.path.dirname(directory)

@@ -1,4 +1,4 @@
-"""A server that has loaded a program already, and forks a process for each request.
+"""Start processes from a server that has already imported the program, and forks for each request.
 
 A forked process is a real process that starts in a few milliseconds, because it does not import
 the modules again. Start it like a process of `subprocess.Popen`, with the arguments of `python`:

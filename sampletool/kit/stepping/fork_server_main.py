@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 from .child import DESCRIPTOR_CARRIER, EXIT_SOCKET, Request, become
 
 _MAX_DESCRIPTORS = 32
-"""How many descriptors a request may carry. The kernel drops those that exceed this number."""
+"""The maximum number of descriptors in a request. The kernel drops further ones."""
 
 _WAKEUP_BYTES = 4096
-"""How much is read from the wakeup pipe at once. Each signal is one byte in the pipe.
+"""The maximum number of bytes to read from the wakeup pipe at once. Each signal is one byte.
 
-If there are more bytes, the pipe stays readable, and the server looks for exits once more.
+If there are more bytes, the pipe stays readable, and the server looks for exits again.
 """
 
 
@@ -97,7 +97,7 @@ class _Server:
         return True
 
     def _start(self, request: Request, descriptors: list[int]) -> dict[str, Any]:
-        """Fork a process (steps 3 to 5). Return the reply: its pid, or why its setup failed."""
+        """Fork a process (steps 3 to 5). Return the reply: its pid, or the error of its setup."""
         descriptors_by_name = dict(zip(request.descriptor_names, descriptors, strict=True))
         exit_socket = socket.socket(fileno=descriptors_by_name.pop(EXIT_SOCKET))
         setup_reader, setup_writer = os.pipe()
@@ -123,7 +123,7 @@ class _Server:
 
     def _report_exits(self) -> None:
         """Send the exit code of each child that has exited to its client (step 7)."""
-        # One SIGCHLD may stand for several children, so look at all of them.
+        # Several children may exit with a single SIGCHLD, so check all of them.
         for child in list(self._children_by_pid.values()):
             if child.has_exited:
                 continue
@@ -177,9 +177,9 @@ def _become_child(
 
 
 def _peek_exit_code(pid: int) -> int | None:
-    """Return the exit code of a child, negative for a signal, or None while the child runs.
+    """Return the exit code of a child without reaping it, or None while the child runs.
 
-    The child stays a zombie. Only on macOS it is reaped.
+    The exit code is negative if a signal has killed the child. On macOS, the child is reaped.
     """
     if sys.platform == "darwin":
         # Python has no os.waitid there before version 3.13, and os.waitpid always reaps.
@@ -216,6 +216,7 @@ def _load(module: str) -> dict[str, Any]:
 
 
 def _signal_handlers() -> list[object]:
+    """Return the handler of each signal."""
     return [signal.getsignal(number) for number in signal.valid_signals()]
 
 

@@ -24,13 +24,13 @@ output open does not delay communicate(). The values -1 to -3 are those of subpr
 """
 
 _CHUNK_BYTES = 1 << 16
-"""How much is read from a pipe at once. This is the size of a pipe's buffer on Linux."""
+"""The maximum number of bytes to read from a pipe at once: the size of its buffer on Linux."""
 
 _EXIT_REPORT_BYTES = 32
-"""More than an exit report needs, which is a number such as `0` or `-15`."""
+"""The maximum size of an exit report, which is a number such as `0` or `-15`."""
 
 _REAP = b"reap"
-"""The message that lets the server reap the process. The server does not look at its content."""
+"""The message that lets the server reap the process. The server ignores its content."""
 
 
 class ForkedProcess:
@@ -68,7 +68,7 @@ class ForkedProcess:
             self._output_files.append(stdout)
         if stderr is not None and is_stderr_file:
             self._output_files.append(stderr)
-        # These two survive a communicate() that runs into its timeout.
+        # communicate() keeps its progress here, so that it can continue after a timeout.
         self._collected_output: dict[IO[bytes], bytearray] = {}
         self._remaining_input: memoryview | None = None
 
@@ -82,7 +82,7 @@ class ForkedProcess:
                 stream.close()
         try:
             if self.stdin is not None:
-                # This may raise BrokenPipeError if it writes what is left in the buffer.
+                # close() writes the rest of the buffer, which may raise BrokenPipeError.
                 self.stdin.close()
         finally:
             self.wait()

@@ -1,10 +1,10 @@
-"""The states in which a directory may be after a power failure, given what a program did to it.
+"""The possible states of a directory after a power failure, given the calls of a program.
 
-Kill -9 never loses the page cache, so only a model can show what fsync is for. In this model, each
-of these may be missing after a power failure:
+Kill -9 never loses the page cache, so only a model can show what fsync is for. In this model, a
+power failure can lose these changes:
 
-* What was written to a file since the file was flushed: all of it, a part, or nothing.
-* Each creation, renaming and removal since the directory was flushed.
+* The writes to a file since the last flush of the file: all of them, a part, or none.
+* Each creation, renaming and removal since the last flush of the directory.
 """
 
 import base64
@@ -32,17 +32,17 @@ NOT_MODELLED = frozenset(
         "os.writev",
     }
 )
-"""The events that change files in a way that this model does not know. It ignores directories."""
+"""The events that change files, but that this model does not know."""
 
 
 def crash_states(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
-    """Yield every state after a crash between any two events."""
+    """Yield each possible state after a power failure before, between or after the events."""
     for point in range(len(events) + 1):
         yield from states_after(before, events[:point], directory)
 
 
 def states_after(before: Files, events: Sequence[Event], directory: str) -> Iterator[Files]:
-    """Yield every state after a crash that comes when all of these events have happened."""
+    """Yield each possible state after a power failure that comes after all of these events."""
     disk = _Disk(directory, before)
     for event in events:
         is_inside = os.path.dirname(event.path) == directory
@@ -53,13 +53,15 @@ def states_after(before: Files, events: Sequence[Event], directory: str) -> Iter
 
 @dataclass
 class _File:
-    """The content of a file: what is surely on the disk, and what programs read."""
+    """The content of a file."""
 
     flushed: bytes = b""
+    """The content that is certainly on the disk."""
     latest: bytes = b""
+    """The content that programs read."""
 
     def possible_contents(self) -> set[bytes]:
-        """Return the contents that the file may have after a crash."""
+        """Return the possible contents of the file after a power failure."""
         if self.flushed == self.latest:
             return {self.latest}
         half = self.latest[: len(self.latest) // 2]
@@ -70,18 +72,18 @@ class _File:
 class _Disk:
     """A directory, and the changes that the disk may not have stored yet.
 
-    A file is known by its number, because it may get another name.
+    Each file has a number: its index in `files`. Its name may change.
     """
 
     directory: str
     before: Files
     files: list[_File] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
-    """The number of the file with each name, as programs see it."""
+    """The numbers of the files by name, as programs see them."""
     flushed_numbers: dict[str, int] = field(default_factory=dict)
-    """The same, as it was when the directory was flushed."""
+    """The numbers of the files by name, when the directory was last flushed."""
     pending: list[tuple[str, int | None]] = field(default_factory=list)
-    """The changes of names since then: a name, and the number that it got.
+    """The changes of names since the directory was last flushed: a name, and its new number.
 
     The number is None if the name was removed.
     """
@@ -93,7 +95,7 @@ class _Disk:
         self.flushed_numbers = dict(self.numbers)
 
     def apply(self, event: Event) -> None:
-        """Change the directory as this event does."""
+        """Apply the change of an event to the directory."""
         name = os.path.basename(event.path)
         if event.path == self.directory:
             if event.name == "os.fsync":
@@ -114,7 +116,7 @@ class _Disk:
             self.pending.append((name, None))
 
     def possible_states(self) -> Iterator[Files]:
-        """Yield each combination of stored and lost changes."""
+        """Yield the files for each combination of stored and lost changes."""
         contents = [file.possible_contents() for file in self.files]
         for is_stored in product((True, False), repeat=len(self.pending)):
             numbers = self._numbers_after(is_stored)
@@ -122,6 +124,7 @@ class _Disk:
                 yield {name: chosen[number] for name, number in numbers.items()}
 
     def _open(self, name: str, flags: int) -> None:
+        """Create the file if there is none with this name. Empty it if the flags say so."""
         if name not in self.numbers:
             self.numbers[name] = len(self.files)
             self.files.append(_File())
@@ -130,10 +133,11 @@ class _Disk:
             self._file(name).latest = b""
 
     def _file(self, name: str) -> _File:
+        """Return the file that has this name now."""
         return self.files[self.numbers[name]]
 
     def _numbers_after(self, is_stored: Sequence[bool]) -> dict[str, int]:
-        """Return the names on the disk if only some of the pending changes were stored."""
+        """Return the numbers by name on the disk, given which pending changes were stored."""
         numbers = dict(self.flushed_numbers)
         for (name, number), stored in zip(self.pending, is_stored, strict=True):
             if not stored:

@@ -1,7 +1,7 @@
-"""The tracee's side: run a program, and stop before every watched event until the tracer replies.
+"""The tracee: run a program, and stop before every watched event until the tracer replies.
 
 Python's own audit events are most of the events. Other calls, such as os.write(), are replaced by a
-function that reports the event first. `watch_every_call` replaces all calls that have to do with
+function that reports the event first. `watch_every_call` replaces all functions of `os` that use
 files.
 
 A stop is one line of JSON to the tracer. The tracer replies with one of these lines:
@@ -10,13 +10,13 @@ A stop is one line of JSON to the tracer. The tracer replies with one of these l
 * `raise 28`: raise the OSError with this number instead of the event.
 * `signal 15`: send this signal to this process. After the handler, stop here again.
 * `probe`: reply whether the lock that this event asks for is free, and stop here again.
-* `free`: continue to the end, and report nothing any more.
+* `free`: continue to the end without reporting any more events.
 
 If the tracer dies, the tracee reads the end of its socket, and exits.
 
-The program must not block in the kernel, because the tracer would not know. So where it would wait
-for a lock, the tracee asks without waiting. While the lock is not free, it stops with the event
-`blocked`, and the tracer decides when to ask again.
+The program must not wait for a lock in the kernel, because the tracer could not notice that. So the
+tracee tries to take the lock without waiting. If the lock is not free, the tracee stops with the
+event `blocked`, and the tracer decides when it tries again.
 """
 
 import base64
@@ -37,7 +37,7 @@ from typing import Any
 from .effects import effects_of
 
 Facts = dict[str, Any]
-"""What the tracer is told about an event, besides its name and its paths."""
+"""The details of an event that are reported to the tracer, besides its name and its paths."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class _Watched:
     """An audit event that is reported."""
 
     paths: int = 1
-    """How many paths its arguments begin with."""
+    """The number of paths. They are the first arguments of the event."""
     facts: tuple[tuple[str, int], ...] = ()
-    """Other arguments that are reported: a name for each, and its position."""
+    """The other reported arguments: for each, a name and its position."""
 
 
 _AUDIT_EVENTS = {
@@ -75,7 +75,7 @@ _MORE_AUDIT_EVENTS = {
     "os.setxattr": _Watched(),
     "os.utime": _Watched(),
 }
-"""The events that are reported if every call is watched."""
+"""The audit events that are reported only if every call is watched."""
 
 _MORE_CALLS = {
     "access": 1,
@@ -95,16 +95,16 @@ _MORE_CALLS = {
 }
 """The functions of `os` without an audit event that are replaced if every call is watched.
 
-Each has the number of the paths or descriptors that its arguments begin with.
+For each, the number of its first arguments that are paths or descriptors.
 """
 
+# The original functions. The tracee calls them to describe an event, which must not be an event.
 _UNWATCHED_READLINK = os.readlink
-
-_DELETED = " (deleted)"
-"""What Linux appends to the path of an open file whose name was deleted."""
 _UNWATCHED_SEEK = os.lseek
 _UNWATCHED_FSTAT = os.fstat
-"""The functions themselves: to find out which file an event is about must not be an event."""
+
+_DELETED_SUFFIX = " (deleted)"
+"""The text that Linux appends to the path of an open file whose name was deleted."""
 
 describe: Callable[[], Facts] = dict
 """A function that returns more facts for each event. The program that runs may replace it."""
@@ -114,20 +114,21 @@ _tracee: "Tracee | None" = None
 
 
 class Tracee:
-    """A program that is stepped, seen from inside of its process."""
+    """The stepping of this process: it reports events, and follows the commands of the tracer."""
 
     def __init__(self, socket_descriptor: int, watch: str) -> None:
         self._socket = socket.socket(fileno=socket_descriptor)
         self._lines = self._socket.makefile("rb")
         self._watch: str | None = watch
         self._pid = os.getpid()
+        # While an event is reported, calls of the tracee itself must not be reported.
         self._is_reporting = False
         self._reports_effects = False
         self._audit_events = _AUDIT_EVENTS
         self._locked_descriptors: set[int] = set()
 
-    def see(self, event: str, args: tuple[Any, ...]) -> None:
-        """Report an audit event if it is one of those that are watched."""
+    def handle_audit_event(self, event: str, args: tuple[Any, ...]) -> None:
+        """Report an audit event if it is watched. Python calls this for every audit event."""
         watched = self._audit_events.get(event)
         if watched is None:
             return
@@ -136,12 +137,12 @@ class Tracee:
             # os.listdir() and os.scandir() without an argument.
             paths = [os.getcwd()]
         facts = {name: args[position] for name, position in watched.facts}
-        self.tell(event, paths, facts)
+        self.report_event(event, paths, facts)
 
-    def tell(self, event: str, paths: Sequence[str], facts: Facts) -> None:
-        """Report an event, and return when the program may continue with it.
+    def report_event(self, event: str, paths: Sequence[str], facts: Facts) -> None:
+        """Report an event, and wait until the tracer lets the program continue.
 
-        Child processes are not stepped. Neither is what the tracee itself does meanwhile.
+        Do nothing in a child process, which is not stepped, and for calls of the tracee itself.
         """
         if self._is_reporting or os.getpid() != self._pid:
             return
@@ -149,7 +150,7 @@ class Tracee:
         try:
             was_reported = self._stop(event, paths, facts)
             if was_reported and event == "fcntl.flock":
-                self._lock_visibly(paths, facts["descriptor"], facts["operation"])
+                self._lock_without_blocking(paths, facts["descriptor"], facts["operation"])
         finally:
             self._is_reporting = False
 
@@ -160,21 +161,21 @@ class Tracee:
         *,
         paths: int = 1,
     ) -> None:
-        """Replace a function of `os` by one that reports the event `os.NAME` first."""
+        """Replace a function of `os` with one that reports the event `os.NAME` first."""
         original = getattr(os, name)
 
         def reporting(*args: Any, **named: Any) -> Any:
-            involved = [_path_of(argument) for argument in args[:paths]]
-            if not involved:
-                # For example os.stat(path=...).
-                involved = [_path_of(named.get("path", named.get("fd")))]
-            self.tell(f"os.{name}", involved, get_facts(*args))
+            event_paths = [_path_of(argument) for argument in args[:paths]]
+            if not event_paths:
+                # The call has only keyword arguments, for example os.stat(path=...).
+                event_paths = [_path_of(named.get("path", named.get("fd")))]
+            self.report_event(f"os.{name}", event_paths, get_facts(*args))
             return original(*args, **named)
 
         setattr(os, name, reporting)
 
     def report_statements(self) -> None:
-        """Report each statement to SQLite, on every connection that is opened from now on."""
+        """Report each SQL statement on every SQLite connection that is opened from now on."""
         original = sqlite3.connect
 
         def connect(database: Any, *args: Any, **named: Any) -> Any:
@@ -182,14 +183,14 @@ class Tracee:
             path = _path_of(str(database).removeprefix("file://").partition("?")[0])
             # SQLite calls this before each statement.
             connection.set_trace_callback(
-                lambda statement: self.tell("sql", [path], {"statement": statement})
+                lambda statement: self.report_event("sql", [path], {"statement": statement})
             )
             return connection
 
         sqlite3.connect = connect
 
     def watch_every_call(self) -> None:
-        """Report every call that has to do with files, and the effects of each event."""
+        """Report every call that uses files, and the effects of each event."""
         self._reports_effects = True
         self._audit_events = {**_AUDIT_EVENTS, **_MORE_AUDIT_EVENTS}
         for name, paths in _MORE_CALLS.items():
@@ -201,42 +202,45 @@ class Tracee:
         self._wrap_kill()
 
     def _wrap_seeks(self) -> None:
-        """Report a seek to the end: it reads the size of the file. Other seeks read nothing."""
+        """Report a seek to the end of a file, which reads the size. Other seeks read nothing."""
         original = os.lseek
 
         def seek(descriptor: int, offset: int, whence: int) -> int:
             if whence == os.SEEK_END:
-                self.tell("os.lseek", [_path_of(descriptor)], {})
+                self.report_event("os.lseek", [_path_of(descriptor)], {})
             return original(descriptor, offset, whence)
 
         os.lseek = seek
 
     def _wrap_close(self) -> None:
-        """Report when a locked file is closed, because this releases the lock."""
+        """Report the closing of a locked file, because this releases the lock."""
         original = os.close
 
         def close(fd: int) -> None:
             if fd in self._locked_descriptors:
                 self._locked_descriptors.discard(fd)
                 if not _has_duplicate(fd):
-                    self.tell("os.close", [_path_of(fd)], {})
+                    self.report_event("os.close", [_path_of(fd)], {})
             original(fd)
 
         os.close = close
 
     def _wrap_kill(self) -> None:
-        """Report signal 0, which asks whether a process is alive. No other signal is an event."""
+        """Report signal 0, which tests whether a process is alive. No other signal is an event."""
         original = os.kill
 
         def kill(pid: int, signal: int) -> None:
             if signal == 0:
-                self.tell("os.kill", [], {})
+                self.report_event("os.kill", [], {})
             original(pid, signal)
 
         os.kill = kill
 
-    def _lock_visibly(self, paths: Sequence[str], descriptor: int, operation: int) -> None:
-        """Take the lock without waiting in the kernel: stop as long as it is not free."""
+    def _lock_without_blocking(self, paths: Sequence[str], descriptor: int, operation: int) -> None:
+        """Take the lock of a flock() call without waiting in the kernel. Stop until it is free.
+
+        Then the call itself succeeds at once. Do nothing for other operations than waiting.
+        """
         if operation & fcntl.LOCK_UN:
             return
         self._locked_descriptors.add(descriptor)
@@ -252,7 +256,7 @@ class Tracee:
                 return
 
     def _stop(self, event: str, paths: Sequence[str], facts: Facts) -> bool:
-        """Report the event, and do what the tracer replies. Return whether it was reported."""
+        """Report the event, and follow the tracer's command. Return whether it was reported."""
         if not self._is_watched(paths):
             return False
         while True:
@@ -266,7 +270,7 @@ class Tracee:
             if command == "signal":
                 os.kill(self._pid, int(number))
                 if threading.current_thread() is not threading.main_thread():
-                    # This thread waits for a lock. The main thread shows what the signal changes.
+                    # This thread waits for a lock. The effect of the signal is in the main thread.
                     return False
             elif command == "free":
                 self._watch = None
@@ -276,13 +280,14 @@ class Tracee:
                 os._exit(1)
 
     def _is_watched(self, paths: Sequence[str]) -> bool:
+        """Return whether an event with these paths is reported. Events without paths always are."""
         watch = self._watch
         if watch is None:
             return False
         return not paths or any(path.startswith(watch) for path in paths)
 
     def _receive_command(self, facts: Facts) -> tuple[str, str, str]:
-        """Return the next command of the tracer. Reply to `probe`, as often as it comes."""
+        """Return the three parts of the next command. Reply to each `probe` that comes before."""
         while True:
             command = self._lines.readline().decode().strip()
             if command != "probe":
@@ -291,9 +296,10 @@ class Tracee:
             self._send({"is_free": _is_lock_free(facts["descriptor"], operation)})
 
     def _report_effects(self, event: str, paths: Sequence[str], facts: Facts) -> None:
-        """Report what the event reads and changes, if the tracer wants to know.
+        """Report the effects of the event, if every call is watched.
 
-        This is not part of the stop, because others may have changed files since then.
+        The report of the stop cannot contain the effects. While this process waited, other
+        processes may have changed the files.
         """
         if self._reports_effects and self._watch is not None:
             effects = effects_of(event, paths, facts, self._watch, _is_lock_free)
@@ -304,15 +310,15 @@ class Tracee:
 
 
 def _path_of(argument: Any) -> str:
-    """Return the absolute path that an argument of a call means: a path or a descriptor."""
+    """Return the absolute path for an argument of a call, which is a path or a descriptor."""
     if argument is None:
         return ""
     if isinstance(argument, int):
         try:
             path = _UNWATCHED_READLINK(f"/proc/self/fd/{argument}")
-            # Linux marks the path of a deleted file. Without this, a worker that closes such a file
-            # would never seem to release the lock that it took under the plain path.
-            return path.removesuffix(_DELETED)
+            # Without this, a worker that closes a deleted file would never seem to release the lock
+            # that it took when the file had its name.
+            return path.removesuffix(_DELETED_SUFFIX)
         except OSError:
             return f"descriptor {argument}"
     if hasattr(argument, "fileno"):
@@ -321,10 +327,10 @@ def _path_of(argument: Any) -> str:
 
 
 def _is_lock_free(descriptor: int, operation: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> bool:
-    """Return whether the lock of this open file could be had at once. Leave it as it is."""
+    """Return whether flock() would get the lock of this open file at once. Do not take it."""
     if _has_lock(descriptor):
         return True
-    # Another open file of the same file, so that the lock of the first one is not touched.
+    # Open the file again: a lock on the new descriptor does not change the lock of the first one.
     other = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_NONBLOCK)
     try:
         fcntl.flock(other, operation)
@@ -336,24 +342,30 @@ def _is_lock_free(descriptor: int, operation: int = fcntl.LOCK_EX | fcntl.LOCK_N
 
 
 def _has_duplicate(descriptor: int) -> bool:
-    """Return whether this process has another descriptor of the same locked file."""
+    """Return whether another descriptor of this process keeps the lock of this open file.
+
+    The kernel releases a lock only when all duplicates of the descriptor are closed.
+    """
     path = _path_of(descriptor)
+    # Linux lists the descriptors of this process in this directory.
     for name in os.listdir("/proc/self/fd"):
         other = int(name)
-        if other != descriptor and _path_of(other) == path and _has_lock(other):
+        if other == descriptor:
+            continue
+        if _path_of(other) == path and _has_lock(other):
             return True
     return False
 
 
 def _has_lock(descriptor: int) -> bool:
-    """Return whether this open file has a lock of flock()."""
+    """Return whether flock() has locked this open file. Return False if it is closed."""
     with suppress(FileNotFoundError), open(f"/proc/self/fdinfo/{descriptor}") as status:
         return "FLOCK" in status.read()
     return False
 
 
 def watch_every_call() -> None:
-    """Report every call of this process that has to do with files, if it is stepped."""
+    """Report every call of this process that uses files. Do nothing if it is not stepped."""
     if _tracee is not None:
         _tracee.watch_every_call()
 
@@ -372,35 +384,37 @@ def run(tracing: dict[str, Any] | None) -> None:
         _tracee.wrap("write", _data_of_write)
         _tracee.wrap("pwrite", _data_of_pwrite)
         _tracee.report_statements()
-        sys.addaudithook(_tracee.see)
-    # A stepped process would be seen listing that directory when it imports something.
+        sys.addaudithook(_tracee.handle_audit_event)
+    # In a stepped process, the first import would list this directory, which would be an event.
     if tracing is None and not sys.flags.safe_path:
-        sys.path[0] = _first_place_of_modules()
+        sys.path[0] = _script_directory()
     run_program()
 
 
 def _data_of_write(_descriptor: int, data: Any) -> Facts:
+    """Return the facts about a call of os.write()."""
     return {"data": base64.b64encode(bytes(data)).decode()}
 
 
 def _data_of_pwrite(_descriptor: int, data: Any, offset: int) -> Facts:
+    """Return the facts about a call of os.pwrite()."""
     return {"data": base64.b64encode(bytes(data)).decode(), "offset": offset}
 
 
 def _end_of_read(descriptor: int, _length: int) -> Facts:
-    """Return whether the descriptor is at the end of the file, where a read returns nothing."""
+    """Return the facts about a call of os.read(): whether the end of the file is reached."""
     try:
         position = _UNWATCHED_SEEK(descriptor, 0, os.SEEK_CUR)
     except OSError:
-        # It is a pipe or a terminal.
+        # The descriptor is a pipe or a terminal, which has no position.
         return {"is_at_end": False}
     return {"is_at_end": position >= _UNWATCHED_FSTAT(descriptor).st_size}
 
 
-def _first_place_of_modules() -> str:
-    """Return where `python` looks first.
+def _script_directory() -> str:
+    """Return the first entry of `sys.path` that `python` would have with these arguments.
 
-    What is there in a forked process belongs to the server.
+    A forked process inherits the entry of the server.
     """
     if sys.argv[0] == "-m":
         return os.getcwd()
@@ -413,7 +427,7 @@ def run_program() -> None:
     """Run the program that `sys.argv` names, as `python` would with these arguments."""
     if sys.argv[0] == "-m":
         sys.argv.pop(0)
-        # The server may have loaded it under its own name, of which runpy would warn.
+        # The server may have imported the module already. Then runpy would print a warning.
         sys.modules.pop(sys.argv[0], None)
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     elif sys.argv[0] == "-c":

@@ -1,4 +1,4 @@
-"""The tracer's side: decide when a stepped process continues, and whether it fails or dies there.
+"""The tracer: decide when a stepped process continues, and whether it fails or dies there.
 
     with SteppedProcess(["-m", "acme", "config", "set", "a", "1"], watch=directory) as process:
         process.run_until("os.rename")  # The new file is written, and the old one is still there.
@@ -33,7 +33,7 @@ class Event(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The last path, which of two is the new one. Empty if the event has none."""
+        """The last path: for a rename, the new path. Empty if the event has no path."""
         if not self.paths:
             return ""
         return self.paths[-1]
@@ -48,9 +48,10 @@ class Ended(NamedTuple):
 
 
 class SteppedProcess:
-    """A process that is stepped.
+    """A process that stops before every event.
 
-    It stands before the event `at`, which is None when the process has exited.
+    `at` is the event before which it has stopped, or None if the process has exited. `past` has the
+    events that the process has executed.
     """
 
     def __init__(
@@ -70,8 +71,8 @@ class SteppedProcess:
         server = fork_server
         if server is None:
             server = self._exit_stack.enter_context(ForkServer([], environ))
-        # Its output goes to files: a pipe would not be read while the process is stepped, and a
-        # child of its own may keep the pipe open.
+        # The output goes to files. Nothing would read a pipe while the process is stepped, and a
+        # child of the process may keep the pipe open.
         self.process = server.start(
             program,
             env=environ,
@@ -97,34 +98,40 @@ class SteppedProcess:
         self._exit_stack.close()
 
     def step(self) -> Event | None:
-        """Let the process do what it is about to do.
+        """Let the process execute its event.
 
-        Return the event before which it stops next, or None if it has exited.
+        Return the event before which the process stops next, or None if it has exited.
         """
         return self._continue("go")
 
     def run_until(self, wanted: str | Callable[[Event], bool], times: int = 1) -> Event:
-        """Let the process continue until it is about to do this, for the n-th time from here."""
-        seen = 0
+        """Step the process until it stops before the wanted event. Return this event.
+
+        `wanted` is the name of the event, or a function that returns whether an event is wanted.
+        With `times=2`, skip the first wanted event, and so on. The current event counts.
+
+        Raise AssertionError if the process exits before.
+        """
+        matches = 0
         while self.at is not None:
             event = self.at
-            is_wanted = event.name == wanted if isinstance(wanted, str) else wanted(event)
-            if is_wanted:
-                seen += 1
-            if seen == times:
-                return event
+            if _is_wanted(event, wanted):
+                matches += 1
+                if matches == times:
+                    return event
             self.step()
-        past = [event[:2] for event in self.past]
+        past = [(event.name, event.paths) for event in self.past]
         raise AssertionError(f"the process exited without {wanted}; it did {past}")
 
     def fail(self, number: int) -> Event | None:
-        """Let what the process is about to do fail with this error number."""
+        """Let the event fail with this error number. Return the next event, or None at the end."""
         return self._continue(f"raise {number}")
 
     def signal(self, number: int) -> Event | None:
         """Send the process a signal at this point.
 
-        Its handler runs. Then the process stops at the same event, unless the handler raised.
+        Return the event before which the process stops after the signal handler: the same event
+        again, or a later one if the handler raised an error. Return None if the process has exited.
         """
         return self._continue(f"signal {number}")
 
@@ -135,25 +142,25 @@ class SteppedProcess:
         return is_free
 
     def take_effects(self) -> Effects:
-        """Return the effects of what the process has done since the last call.
+        """Return the effects of the events since this method was called before.
 
-        It is empty unless the program watches every call, see tracee.py.
+        They are empty unless the program watches every call, see tracee.py.
         """
         effects = self._effects
         self._effects = {}
         return effects
 
     def kill(self) -> None:
-        """Kill the process with SIGKILL, before it does what it is about to do.
+        """Kill the process with SIGKILL, so that it does not execute its event.
 
-        A child process of its own may live on, with its stdout.
+        Its child processes continue to run, and may still write to its stdout.
         """
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self.at = None
 
     def finish(self) -> Ended:
-        """Let the process run to its end, without stopping."""
+        """Let the process run to its end without stopping. Return its exit code and output."""
         if self.at is not None:
             self._socket.sendall(b"free\n")
             self.at = None
@@ -162,6 +169,7 @@ class SteppedProcess:
         return Ended(self.process.returncode, stdout, stderr)
 
     def _continue(self, command: str) -> Event | None:
+        """Send a command to the process. Return the event of its next stop, or None at the end."""
         assert self.at is not None, "the process has exited"
         if not command.startswith("signal"):
             self.past.append(self.at)
@@ -170,9 +178,9 @@ class SteppedProcess:
         return self.at
 
     def _receive_stop(self) -> Event | None:
-        """Wait for the next stop, or for the end of the process.
+        """Wait for the next stop, and return its event. Return None if the process exits.
 
-        Keep the effects that the process reports before.
+        Add the effects that the process reports before the stop to `_effects`.
         """
         while True:
             message = self._receive()
@@ -185,8 +193,16 @@ class SteppedProcess:
             self._effects = combine(self._effects, message["effects"])
 
     def _receive(self) -> dict[str, Any]:
+        """Return the next message of the process. Return an empty one if the process has exited."""
         line = self._lines.readline()
         if not line:
             return {}
         message: dict[str, Any] = json.loads(line)
         return message
+
+
+def _is_wanted(event: Event, wanted: str | Callable[[Event], bool]) -> bool:
+    """Return whether the event has the wanted name, or whether the wanted function accepts it."""
+    if isinstance(wanted, str):
+        return event.name == wanted
+    return wanted(event)

@@ -1,15 +1,15 @@
-"""The HTML of the explorer: as one file, or as pages of a site that share their files.
+"""Generate the HTML of the explorer: one file, or pages of a site that share their files.
 
 The page does not simulate anything. It shows recordings of every schedule, so it cannot differ
 from the real program.
 
-* `one_file` has its style, its script and all recordings inside. It opens from disk and requests
-  nothing. `tool lab explore` writes it.
-* `site_page` loads its style, its script and the recordings of one race from files next to it. The
-  site has many such pages: one for each race, and one for many schedules.
+* `one_file` returns a page that contains its style, its script and all recordings. It works from
+  disk, without a network. `tool lab explore` writes it.
+* `site_page` returns a page that loads its style, its script and the recordings of one race from
+  other files of the site. The site has such a page for each race, and for many schedules.
 
-The script consists of several files, so that a reader can take them one by one. Together they are
-one script.
+The script consists of several files, so that a reader can read them one by one. The page joins them
+into one script.
 """
 
 import json
@@ -35,17 +35,17 @@ _SCRIPT_FILES = (
     "panels.js",
     "explorer.js",
 )
-"""The parts of the script. A part uses only parts above it while the page loads."""
+"""The files of the script in their order. While the page loads, a file uses only files above it."""
 
 STYLE_NAME = "explorer.css"
 SCRIPT_NAME = "explorer.js"
 DATA_VARIABLE = "explorerData"
-"""The global variable of a page of the site that has its data."""
+"""The global variable that holds the data of a page of the site."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SitePage:
-    """What differs between the explorer's pages of a site."""
+    """The content of one page of the site."""
 
     title: str
     metadata: str
@@ -53,15 +53,15 @@ class SitePage:
     text: str
     """HTML for readers without scripts, and for search engines."""
     root: str
-    """The way to the folder that has the style, the script and the data, such as `../../`."""
+    """The relative path to the folder with the style, the script and the data, such as `../../`."""
     data_file: str
-    """The path of the data from that folder."""
+    """The path of the data file, relative to that folder."""
     start: str
-    """The address that the page opens with, such as `torn-write/naive/A1.A2`."""
+    """The run that the page shows first, such as `torn-write/naive/A1.A2`."""
 
 
 def one_file(scenarios: Sequence[Mapping[str, Any]]) -> str:
-    """Return a page that has everything inside. Nothing in the data can end its element."""
+    """Return a page that contains its style, its script and its data."""
     style = style_text()
     script = script_text()
     data = json.dumps(explorer_data(scenarios, menu_of(scenarios)), separators=(",", ":"))
@@ -75,6 +75,7 @@ def one_file(scenarios: Sequence[Mapping[str, Any]]) -> str:
             "form-action 'none'",
         ]
     )
+    # Escape these characters, so that no text in the data can end the script element.
     escaped_data = re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", data)
     return _fill_template(
         title="The lab's explorer",
@@ -106,12 +107,12 @@ def site_page(page: SitePage) -> str:
 def explorer_data(
     scenarios: Sequence[Mapping[str, Any]], menu: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return all data of a page. The menu may have more races than the page has recordings of."""
+    """Return the data of a page. The menu may have races without recordings on this page."""
     return {"program": PROGRAM, "strikes": STRIKES, "menu": menu, "scenarios": scenarios}
 
 
 def menu_of(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entries of the menu."""
+    """Return an entry of the menu for each scenario."""
     entries = []
     for scenario in scenarios:
         entry = {name: scenario[name] for name in ("name", "title", "level")}
@@ -131,10 +132,11 @@ def script_text() -> str:
 
 
 def _fill_template(**parts: str) -> str:
+    """Return page.html with each {name} replaced by the part with this name."""
     template = (_HERE / "page.html").read_text()
     return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], template)
 
 
 def _hash_source(text: str) -> str:
-    """Return how a Content-Security-Policy names the one script or style that may be used."""
+    """Return the source expression that allows this script or style in a security policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

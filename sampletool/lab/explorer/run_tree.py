@@ -1,13 +1,13 @@
-"""The recordings of one variant as a tree, which the explorer walks from its root to an end.
+"""Store the recordings of one variant as a tree. Each path from the root is a schedule.
 
-Schedules with the same beginning share a branch. Branches that are equal are stored once, so the
-tree of 178 schedules takes about 10 KB.
+Schedules with the same beginning share a branch. Equal branches are stored only once, so the tree
+of 178 schedules takes about 10 KB.
 
 A schedule consists of *tokens*, such as `A1` (the first step of worker A). A node is a list:
 
 1. the events of the token that leads to the node, as indexes into the table of events
 2. the next nodes by their tokens, as indexes into the table of nodes
-3. only in a node without next nodes: the reason why the run is broken, or null
+3. only in a node without next nodes: the problem of the run, or null if the run holds
 """
 
 import json
@@ -24,7 +24,7 @@ _EMPTY_VALUES: tuple[object, ...] = ([], False, None)
 
 @dataclass(frozen=True)
 class RunTree:
-    """The two tables, and the index of the root in the table of nodes."""
+    """The tables of events and nodes, and the index of the root in the table of nodes."""
 
     events: list[dict[str, Any]]
     nodes: list[list[Any]]
@@ -42,9 +42,9 @@ class _Run:
 
 
 class _Builder:
-    """The two tables while they grow.
+    """Builds the two tables.
 
-    Each maps the JSON of an entry to its index. So an entry that is there already is found again.
+    Each table maps the JSON of an entry to its index, so that equal entries are stored once.
     """
 
     def __init__(self, line_of: Mapping[str, int]) -> None:
@@ -54,16 +54,19 @@ class _Builder:
 
     def add_node(self, runs: Sequence[_Run], depth: int) -> int:
         """Add the node of runs that begin with the same `depth` tokens. Return its index."""
-        node: list[Any] = [[self._add_event(event) for event in runs[0].events_by_depth[depth]]]
+        event_indexes = []
+        for event in runs[0].events_by_depth[depth]:
+            event_indexes.append(self._add_event(event))
         next_nodes = {}
         for token, group in _group_by_token(runs, depth).items():
             next_nodes[token] = self.add_node(group, depth + 1)
-        node.append(next_nodes)
+        node: list[Any] = [event_indexes, next_nodes]
         if not next_nodes:
             node.append(runs[0].reason)
         return self.nodes.setdefault(json.dumps(node), len(self.nodes))
 
     def _add_event(self, event: Event) -> int:
+        """Add an event without its empty fields. Return its index."""
         data = to_data(event)
         data["line"] = self._line_of.get(event.at or "")
         kept = {}
@@ -76,8 +79,8 @@ class _Builder:
 def build_run_tree(recordings: Sequence[Recording], line_of: Mapping[str, int]) -> RunTree:
     """Return the tree of these recordings.
 
-    `line_of` maps a place in the source, such as `lab/scenarios/torn_write.py:40`, to a line of the
-    code that the page shows.
+    `line_of` maps a position in the source, such as `lab/scenarios/torn_write.py:40`, to a line of
+    the code on the page.
     """
     builder = _Builder(line_of)
     root = builder.add_node([_run_of(recording) for recording in recordings], 0)
@@ -89,6 +92,7 @@ def build_run_tree(recordings: Sequence[Recording], line_of: Mapping[str, int]) 
 
 
 def _run_of(recording: Recording) -> _Run:
+    """Return a recording with its events grouped by token."""
     tokens = recording.schedule.split()
     events_by_depth: list[list[Event]] = [[]]
     for event in recording.events:
@@ -104,8 +108,7 @@ def _run_of(recording: Recording) -> _Run:
 def _begins_token(event: Event) -> bool:
     """Return whether the schedule has a token for this event.
 
-    It has none for what a worker does by itself: it continues when a lock is released, or it exits
-    before its first step.
+    There is no token if a blocked worker continues, or if a worker exits before its first step.
     """
     if event.outcome == "struck":
         return True
@@ -113,7 +116,7 @@ def _begins_token(event: Event) -> bool:
 
 
 def _group_by_token(runs: Sequence[_Run], depth: int) -> dict[str, list[_Run]]:
-    """Group the runs that have not ended by their token at this depth."""
+    """Return the runs by their token at this depth. Leave out runs that end before it."""
     groups: dict[str, list[_Run]] = {}
     for run in runs:
         if len(run.tokens) > depth:

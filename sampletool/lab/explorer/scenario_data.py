@@ -1,4 +1,4 @@
-"""The data of one scenario for the explorer's script: its texts, and the runs of each variant."""
+"""Collect the data of one scenario for the explorer's script: its texts and recorded runs."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 from ..explore import Exploration
 from ..levels import level_of
 from ..recording import Recording
-from ..scenario import PACKAGE, Scenario, Way
-from ..scratch import scratch
+from ..scenario import PACKAGE, Scenario, Variant
+from ..scratch import scratch_directory
 from ..standing import source_of
 from .run_tree import build_run_tree
 from .shown_source import shown_source
@@ -29,40 +29,59 @@ _TEXTS = (
 
 
 def scenario_data(scenario: Scenario, explorations: Mapping[str, Exploration]) -> dict[str, Any]:
-    """Return the texts of a scenario and the recordings of its variants."""
+    """Return the texts of a scenario, and the data of the explored variants."""
     data = {field: getattr(scenario, field) for field in _TEXTS}
     data["level"] = level_of(scenario.name)
-    ways = {}
-    for variant, exploration in explorations.items():
-        ways[variant] = _variant_data(scenario, scenario.ways[variant], exploration.recordings)
-    data["ways"] = ways
+    variants = {}
+    for variant_name, exploration in explorations.items():
+        variants[variant_name] = _variant_data(
+            scenario, scenario.variants[variant_name], exploration.recordings
+        )
+    # The explorer's script reads the variants under this name.
+    data["ways"] = variants
     return data
 
 
 def schedules_of(variant: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Yield each schedule in the data of a variant, and why its run is broken, or None."""
+    """Yield each schedule of a variant with the problem of its run, or None if the run holds.
 
-    def walk(index: int, tokens: list[str]) -> Iterator[tuple[str, str | None]]:
-        _, next_nodes, *reason = variant["nodes"][index]
-        if reason:
-            yield " ".join(tokens), reason[0]
-        for token, next_index in next_nodes.items():
-            yield from walk(next_index, [*tokens, token])
-
-    return walk(variant["root"], [])
+    `variant` is the data of a variant in `scenario_data`. run_tree.py describes its nodes.
+    """
+    return _schedules_below(variant["nodes"], variant["root"], [])
 
 
-def _variant_data(scenario: Scenario, way: Way, recordings: Sequence[Recording]) -> dict[str, Any]:
-    path = Path(source_of(scenario, way))
-    places = {event.at for run in recordings for event in run.events if event.at}
-    source = shown_source(path, _main_function(scenario, way), places)
+def _schedules_below(
+    nodes: Sequence[Sequence[Any]], index: int, tokens: list[str]
+) -> Iterator[tuple[str, str | None]]:
+    """Yield each schedule that continues from the node at `index`, to which `tokens` lead."""
+    node = nodes[index]
+    next_nodes = node[1]
+    if not next_nodes:
+        # Only a node at the end of a schedule has a third part.
+        problem = node[2]
+        yield " ".join(tokens), problem
+    for token, next_index in next_nodes.items():
+        yield from _schedules_below(nodes, next_index, [*tokens, token])
+
+
+def _variant_data(
+    scenario: Scenario, variant: Variant, recordings: Sequence[Recording]
+) -> dict[str, Any]:
+    """Return the texts, the source and the recorded runs of one variant."""
+    path = Path(source_of(scenario, variant))
+    places = set()
+    for recording in recordings:
+        for event in recording.events:
+            if event.at is not None:
+                places.add(event.at)
+    source = shown_source(path, _main_function(scenario, variant), places)
     tree = build_run_tree(recordings, source.line_of)
-    with scratch(way) as (directory, _):
+    with scratch_directory(variant) as (directory, _):
         state_before = str(scenario.look(directory))
     return {
-        "says": way.says,
-        "because": way.because,
-        "shows": way.shows,
+        "says": variant.summary,
+        "because": variant.explanation,
+        "shows": variant.schedule,
         "begins": state_before,
         "root": tree.root,
         "file": path.relative_to(PACKAGE).as_posix(),
@@ -72,11 +91,11 @@ def _variant_data(scenario: Scenario, way: Way, recordings: Sequence[Recording])
     }
 
 
-def _main_function(scenario: Scenario, way: Way) -> str:
+def _main_function(scenario: Scenario, variant: Variant) -> str:
     """Return the name of the function that a variant runs.
 
     A variant that runs a command of the tool shows the production code that the scenario names.
     """
-    if callable(way.program):
-        return way.program.__name__
+    if callable(variant.program):
+        return variant.program.__name__
     return re.split("[.:]", scenario.symbol)[-1]

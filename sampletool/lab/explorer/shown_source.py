@@ -1,4 +1,4 @@
-"""The source code that the explorer shows for a variant, and where each recorded line is in it."""
+"""Select the source code that the explorer shows for a variant."""
 
 import ast
 from collections.abc import Iterable
@@ -17,13 +17,13 @@ class ShownSource:
 
     lines: list[str]
     line_of: dict[str, int]
-    """Indexes into `lines` by a place in the source, such as `lab/scenarios/torn_write.py:40`."""
+    """Maps a position in the source, such as `lab/scenarios/torn_write.py:40`, to its index."""
 
 
 def shown_source(path: Path, main_function: str, places: Iterable[str]) -> ShownSource:
-    """Return the main function, and then the other functions in which a worker was seen.
+    """Return the main function, then the other functions in which a worker has stopped.
 
-    `places` has the places in the file at which a worker was stopped before a step.
+    `places` has the positions at which workers stopped before a step.
     """
     text = path.read_text()
     name = path.relative_to(PACKAGE).as_posix()
@@ -48,20 +48,24 @@ def shown_source(path: Path, main_function: str, places: Iterable[str]) -> Shown
 
 
 def _line_number(place: str) -> int:
+    """Return the line number of a position in the source."""
     _, _, line = place.rpartition(":")
     return int(line)
 
 
 def _function_around(line: int, functions: Iterable[_Function]) -> _Function:
-    """Return the outermost function that has this line. `ast.walk` yields it before inner ones."""
+    """Return the outermost function around this line."""
+    # ast.walk() yields outer functions before inner ones, so the first match is the outermost.
     return next(each for each in functions if each.lineno <= line <= (each.end_lineno or 0))
 
 
 def _first_line(function: _Function) -> int:
+    """Return the number of the first line of a function, or of its first decorator."""
     decorator_lines = [decorator.lineno for decorator in function.decorator_list]
     return min([function.lineno, *decorator_lines])
 
 
 def _source_lines(text: str, first_line: int, function: _Function) -> list[str]:
+    """Return the lines of a function without their common indent."""
     block = text.splitlines()[first_line - 1 : function.end_lineno]
     return dedent("\n".join(block)).splitlines()

@@ -1,13 +1,13 @@
-"""Removals of the lock, which several scenarios name as a mechanism."""
+"""Removals of the production lock, a mechanism of several scenarios."""
 
 from ..scenario import Removal
 
 
 def without_lock(breaks: str) -> Removal:
-    """Return the removal after which a process continues without the lock."""
+    """Return the removal that lets a process continue without the lock."""
     return Removal(
         "kit/safety/lock.py:Lock._lock_file",
-        says="continue without the lock",
+        summary="continue without the lock",
         pattern="self._signals.received is None and try_lock(descriptor, operation)",
         instead="try_lock(descriptor, operation) or True",
         breaks=breaks,
@@ -15,10 +15,10 @@ def without_lock(breaks: str) -> Removal:
 
 
 def with_shared_lock(breaks: str) -> Removal:
-    """Return the removal after which several processes can hold the lock."""
+    """Return the removal that lets several processes hold the lock."""
     return Removal(
         "kit/safety/lock.py:Lock.exclusively",
-        says="take a lock that several processes may hold",
+        summary="take a lock that several processes may hold",
         pattern="self._acquire(EXCLUSIVE, timeout_seconds)",
         instead="self._acquire(SHARED, timeout_seconds)",
         breaks=breaks,

@@ -16,20 +16,22 @@ def work(worker: str) -> None:
 
 
 def intruders(history: History) -> Iterator[str]:
-    """Yield a sentence for each worker that did the work without holding the lock."""
+    """Yield a sentence for each worker that wrote to the log without holding the lock."""
     holders: Sequence[str] = ()
     for moment in history.moments:
         has_worked = str(moment.before) != str(moment.after)
         if has_worked and moment.worker not in holders:
             yield f"{moment.worker} worked without the lock."
-        holders = moment.alone
+        holders = moment.holders
 
 
 def prepare(directory: Path) -> None:
+    """Create an empty log."""
     (directory / "log").touch()
 
 
 def look(directory: Path) -> str:
+    """Return the workers in the log, in their order, as text."""
     letters = (directory / "log").read_text()
     if not letters:
         return "nobody worked"

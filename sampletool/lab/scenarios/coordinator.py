@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Variant
 
 SENDERS = "AB"
 
@@ -101,44 +101,44 @@ scenario = Scenario(
     private=("ended", "message"),
     workers=3,
     world=World,
-    ways={
-        "naive": Way(
-            says="receives messages in an endless loop",
-            shows="A1 B1 C1",
-            because=(
+    variants={
+        "naive": Variant(
+            summary="receives messages in an endless loop",
+            schedule="A1 B1 C1",
+            explanation=(
                 "No message says that there are no more messages. `gather` waits for C, and C "
                 "waits for the queue."
             ),
             breaks="waits for ever",
         ),
-        "wrong-until-empty": Way(
-            says="receives messages until the queue is empty",
-            shows="C1 A1 B1",
-            because="The queue is also empty before the first message arrives.",
+        "wrong-until-empty": Variant(
+            summary="receives messages until the queue is empty",
+            schedule="C1 A1 B1",
+            explanation="The queue is also empty before the first message arrives.",
         ),
-        "wrong-first-end": Way(
-            says="stops at the first end message",
-            shows="A1 B1 C1",
-            because="The end message of A arrived before the message of B.",
+        "wrong-first-end": Variant(
+            summary="stops at the first end message",
+            schedule="A1 B1 C1",
+            explanation="The end message of A arrived before the message of B.",
         ),
-        "fixed": Way(
-            says="counts the end messages, one from each sender",
-            shows="A1 C1 B1 C2",
-            because="C waited for the end message of B, and no message comes after it.",
+        "fixed": Variant(
+            summary="counts the end messages, one from each sender",
+            schedule="A1 C1 B1 C2",
+            explanation="C waited for the end message of B, and no message comes after it.",
         ),
     },
     steps=(Step("send", "", "[AB]"), Step("take", "", "C")),
     mechanisms=(
         Removal(
             "lab/scenarios/coordinator.py:fixed",
-            says="stop at the first end message",
+            summary="stop at the first end message",
             pattern="ended < len(SENDERS)",
             instead="ended < 1",
             breaks="was recorded 0 times",
         ),
         Removal(
             "lab/scenarios/coordinator.py:fixed",
-            says="never stop",
+            summary="never stop",
             pattern="ended += 1",
             instead="pass",
             breaks="waits for ever",

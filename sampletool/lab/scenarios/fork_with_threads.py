@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ...kit.safety.children import Children
 from ...kit.safety.signals import Signals
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Variant
 
 PATIENCE_SECONDS = 0.2
 """The child has no other thread, so a lock that is not free at once never becomes free."""
@@ -105,12 +105,12 @@ def look(directory: Path) -> str:
 
 def invariant(history: History) -> Iterator[str]:
     """No child waits permanently, and each line of the log was written by one worker."""
-    if history.statuses.get("B"):
+    if history.exit_codes.get("B"):
         yield "the child of B waits permanently for a lock that none of its threads can release."
     for line in history.now.split(" / "):
         if line not in ("(empty)", "A began and ended", "B was here"):
             yield f'no worker wrote this line of the log: "{line}".'
-    has_finished = history.is_over and not history.statuses.get("B")
+    has_finished = history.is_over and not history.exit_codes.get("B")
     if has_finished and "B was here" not in history.now:
         yield "B's line is not in the log."
 
@@ -133,24 +133,26 @@ scenario = Scenario(
     ),
     shared="log",
     world=World,
-    ways={
-        "naive": Way(
-            says="forks, and logs in the child",
-            shows="A1 B1 A2",
-            because="The child has a copy of the locked lock, but not the thread that holds it.",
+    variants={
+        "naive": Variant(
+            summary="forks, and logs in the child",
+            schedule="A1 B1 A2",
+            explanation=(
+                "The child has a copy of the locked lock, but not the thread that holds it."
+            ),
         ),
-        "wrong-new-lock": Way(
-            says="does the same, but creates a new lock in the child (os.register_at_fork)",
-            shows="A1 B1 A2",
-            because=(
+        "wrong-new-lock": Variant(
+            summary="does the same, but creates a new lock in the child (os.register_at_fork)",
+            schedule="A1 B1 A2",
+            explanation=(
                 "The half-written line of A was copied too, and the child wrote it out with its "
                 "own line."
             ),
         ),
-        "fixed": Way(
-            says="starts a new program, which shares no memory with its parent",
-            shows="A1 B1 A2",
-            because=(
+        "fixed": Variant(
+            summary="starts a new program, which shares no memory with its parent",
+            schedule="A1 B1 A2",
+            explanation=(
                 "exec replaced the copied memory, including the lock and the half-written line."
             ),
         ),
@@ -163,7 +165,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "lab/scenarios/fork_with_threads.py:fixed",
-            says="fork before starting the program",
+            summary="fork before starting the program",
             pattern="with Children(Signals()) as children:\n    ...",
             instead="""\
 run_in_fork(lambda: world.log(""))

@@ -16,8 +16,8 @@ from itertools import groupby
 from pathlib import Path
 
 from ...kit.call_log import append
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Removal, Scenario, Step, Variant
 from ._mechanisms import without_lock
 
 LOG = "calls.jsonl"
@@ -110,7 +110,7 @@ def invariant(history: History) -> Iterator[str]:
     for line in lines:
         if line not in correct_lines:
             yield f"no worker wrote this line of the log: {line}."
-    for letter in history.served:
+    for letter in history.succeeded:
         if f"line of {letter}" not in lines:
             yield f"the line of {letter} is not in the log."
 
@@ -133,50 +133,50 @@ scenario = Scenario(
     ),
     question="A and B each write their line in two pieces. Which lines can be in the log?",
     shared="log",
-    ways={
-        "naive": Way(
-            says="writes a line in two pieces",
-            because="B wrote between the two writes of A.",
+    variants={
+        "naive": Variant(
+            summary="writes a line in two pieces",
+            explanation="B wrote between the two writes of A.",
         ),
-        "wrong-thread-lock": Way(
-            says="does the same under a lock for threads, as the logging module does",
-            because="Each process has a lock of its own, so the locks exclude nobody.",
+        "wrong-thread-lock": Variant(
+            summary="does the same under a lock for threads, as the logging module does",
+            explanation="Each process has a lock of its own, so the locks exclude nobody.",
         ),
-        "wrong-large-pipe-write": Way(
-            says="writes 6,000 bytes to a pipe with one write",
+        "wrong-large-pipe-write": Variant(
+            summary="writes 6,000 bytes to a pipe with one write",
             steps=PIPE_STEPS,
             prepare=prepare_a_pipe,
-            shows="A1 A2 B1 B2",
-            because=(
+            schedule="A1 A2 B1 B2",
+            explanation=(
                 "The line of A did not fit into the pipe. When the reader had made room, B wrote "
                 "first."
             ),
         ),
-        "fixed": Way(
-            says="appends the whole line to the tool's own log with one write",
-            shows="A1 B1",
-            because="There is only one write for each line, so B cannot write in the middle.",
+        "fixed": Variant(
+            summary="appends the whole line to the tool's own log with one write",
+            schedule="A1 B1",
+            explanation="There is only one write for each line, so B cannot write in the middle.",
         ),
-        "fixed-pipe": Way(
-            says="writes to a pipe under a lock, until the whole line is in the pipe",
+        "fixed-pipe": Variant(
+            summary="writes to a pipe under a lock, until the whole line is in the pipe",
             steps=PIPE_STEPS,
             prepare=prepare_a_pipe,
-            shows="A1 B1 A2",
-            because="B waited until the rest of A's line was in the pipe.",
+            schedule="A1 B1 A2",
+            explanation="B waited until the rest of A's line was in the pipe.",
         ),
     },
     steps=(Step("write", "os.write", LOG),),
     mechanisms=(
         Removal(
             "kit/call_log.py:_append_once",
-            says="write the line in two pieces",
+            summary="write the line in two pieces",
             pattern="os.write(descriptor, line)",
             instead="os.write(descriptor, line[:7])\nos.write(descriptor, line[7:])",
             breaks="no worker wrote this line of the log",
         ),
         Removal(
             "kit/call_log.py:_append_once",
-            says="seek to the end of the file instead of appending",
+            summary="seek to the end of the file instead of appending",
             pattern=(
                 "with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n    "
                 "..."

@@ -17,8 +17,8 @@ from typing import Any
 
 from ...kit.safety.errors import Interrupted
 from ...kit.safety.signals import Signals
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Removal, Scenario, Step, Variant
 from ._turns import WORK, intruders, look, prepare, work
 
 __all__ = ["look", "prepare"]
@@ -71,7 +71,7 @@ def fixed_at_once(worker: str) -> None:
 
 
 def serve_on(worker: str) -> None:
-    """Let A, which is the server, run until B has had its turn."""
+    """Run until B has written to the log, if this worker is A, the server. Return at once in B."""
     while worker == "A" and "B" not in Path("log").read_text():
         os.listdir(".")
         time.sleep(0.001)
@@ -79,7 +79,7 @@ def serve_on(worker: str) -> None:
 
 def invariant(history: History) -> Iterator[str]:
     """At most one worker holds the lock, and B gets its turn, whenever the signal arrives."""
-    yield from history.crowds
+    yield from history.broken_locks
     yield from intruders(history)
     if history.is_over and "B" not in history.now.split():
         yield "B never got its turn."
@@ -100,27 +100,27 @@ scenario = Scenario(
     ),
     shared="the log",
     strikes="~",
-    ways={
-        "naive": Way(
-            says="raises an exception in the handler, and releases the lock in `finally`",
-            shows="A1 A~ A2 B1",
-            because="The exception came before the `try` block, so its `finally` never ran.",
+    variants={
+        "naive": Variant(
+            summary="raises an exception in the handler, and releases the lock in `finally`",
+            schedule="A1 A~ A2 B1",
+            explanation="The exception came before the `try` block, so its `finally` never ran.",
         ),
-        "fixed": Way(
-            says="records the signal, and acts on it inside the `with` block",
-            shows="A1 A~ A2 B1",
-            because=(
+        "fixed": Variant(
+            summary="records the signal, and acts on it inside the `with` block",
+            schedule="A1 A~ A2 B1",
+            explanation=(
                 "A saw the recorded signal inside the block, and leaving the block released the "
                 "lock."
             ),
         ),
-        "fixed-at-once": Way(
-            says=(
+        "fixed-at-once": Variant(
+            summary=(
                 "the same without a look inside the block: a signal that ends the wait does not "
                 "give the lock"
             ),
-            shows="B1 A1 A~ B2",
-            because="A gave up its wait, and did not do the work without the lock.",
+            schedule="B1 A1 A~ B2",
+            explanation="A gave up its wait, and did not do the work without the lock.",
         ),
     },
     steps=(
@@ -133,14 +133,14 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/signals.py:Signals._record",
-            says="raise an exception in the handler",
+            summary="raise an exception in the handler",
             pattern="self.received = number",
             instead="self.received = number\nraise Interrupted(number)",
             breaks="wait for ever",
         ),
         Removal(
             "kit/safety/lock.py:Lock.exclusively",
-            says="release the lock only if the block succeeds",
+            summary="release the lock only if the block succeeds",
             pattern="""\
 try:
     ...

@@ -9,8 +9,8 @@ starts.
 
 from collections.abc import Iterator
 
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Removal, Scenario, Step, Variant
 from ._turns import WORK, look, prepare, work
 
 __all__ = ["look", "prepare"]
@@ -38,7 +38,7 @@ def fixed(worker: str) -> None:
 
 def invariant(history: History) -> Iterator[str]:
     """Both transfers finish, and never run at the same moment."""
-    yield from history.crowds
+    yield from history.broken_locks
     for letter in history.letters:
         if history.is_over and letter not in history.now.split():
             yield f"the transfer of {letter} did not finish."
@@ -59,15 +59,15 @@ scenario = Scenario(
     ),
     shared="the log",
     private=("here", "there"),
-    ways={
-        "naive": Way(
-            says="locks the account that it takes from, then the other one",
-            because="Each of them holds the lock that the other one waits for.",
+    variants={
+        "naive": Variant(
+            summary="locks the account that it takes from, then the other one",
+            explanation="Each of them holds the lock that the other one waits for.",
         ),
-        "fixed": Way(
-            says="takes both locks in alphabetical order",
-            shows="A1 B1 A2 A3",
-            because="Only the process that holds the first lock asks for the second one.",
+        "fixed": Variant(
+            summary="takes both locks in alphabetical order",
+            schedule="A1 B1 A2 A3",
+            explanation="Only the process that holds the first lock asks for the second one.",
         ),
     },
     steps=(
@@ -78,7 +78,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "lab/scenarios/lock_order.py:fixed",
-            says="let each worker take the locks in an order of its own",
+            summary="let each worker take the locks in an order of its own",
             pattern="here, there = sorted(SIDES)",
             instead='here, there = sorted(SIDES, reverse=worker == "B")',
             breaks="wait for ever",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...kit.safety.toml_file import editing_toml
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Variant
 from ._mechanisms import without_lock
 
 FILE = Path("tool.toml")
@@ -87,13 +87,13 @@ def look(directory: Path) -> str:
 def invariant(history: History) -> Iterator[str]:
     """When a process has reported success, its key is in tool.toml. No other key is lost."""
     keys_now = history.now.split()
-    for letter in history.served:
+    for letter in history.succeeded:
         if letter not in keys_now:
             yield f"{letter} reported success, but its key is not in {FILE}."
     if "jobs" not in keys_now and history.is_over:
         yield f"the key jobs is no longer in {FILE}."
     for letter in history.letters:
-        if history.is_over and letter not in history.served:
+        if history.is_over and letter not in history.succeeded:
             yield f"{letter} failed to save its key."
 
 
@@ -121,17 +121,19 @@ scenario = Scenario(
     ),
     shared="tool.toml",
     private=("text",),
-    ways={
-        "naive": Way(
-            says="reads the file, adds the key, writes the file",
-            because="B wrote back the text that it had read before A wrote.",
+    variants={
+        "naive": Variant(
+            summary="reads the file, adds the key, writes the file",
+            explanation="B wrote back the text that it had read before A wrote.",
         ),
-        "wrong-rename": Way(
-            says="writes a temporary file and renames it",
-            because="The rename makes the write atomic, but the text that B wrote was out of date.",
+        "wrong-rename": Variant(
+            summary="writes a temporary file and renames it",
+            explanation=(
+                "The rename makes the write atomic, but the text that B wrote was out of date."
+            ),
         ),
-        "wrong-two-locks": Way(
-            says="locks the read and the write separately",
+        "wrong-two-locks": Variant(
+            summary="locks the read and the write separately",
             steps=(
                 Step(
                     "lock, read", "fcntl.flock", "lock", kind="lock", after=("start",), holds=True
@@ -148,33 +150,33 @@ scenario = Scenario(
                     "lock, write", "fcntl.flock", "lock", kind="lock", after=("unlock",), holds=True
                 ),
             ),
-            shows="A1 A2 B1 B2 A3 B3",
-            because="B read under one lock and wrote under another one. In between, A wrote.",
+            schedule="A1 A2 B1 B2 A3 B3",
+            explanation="B read under one lock and wrote under another one. In between, A wrote.",
         ),
-        "fixed": Way(
-            says="runs `tool config set`, which holds one lock from the read to the write",
+        "fixed": Variant(
+            summary="runs `tool config set`, which holds one lock from the read to the write",
             program=("config", "set", "{worker}", "1"),
             steps=LOCKED,
-            shows="A1 B1 A2 A3",
-            because="B waited, and read the file only after A's key was in it.",
+            schedule="A1 B1 A2 A3",
+            explanation="B waited, and read the file only after A's key was in it.",
         ),
-        "fixed-link": Way(
-            says="does the same, while B changes the symbolic link",
+        "fixed-link": Variant(
+            summary="does the same, while B changes the symbolic link",
             steps=LOCKED,
-            shows="B1 A1 B2 B3",
-            because=(
+            schedule="B1 A1 B2 B3",
+            explanation=(
                 "A got the lock of the old file, resolved the link again, and took the lock of the "
                 "new file."
             ),
             prepare=prepare_a_link,
         ),
-        "fixed-two-names": Way(
-            says=(
+        "fixed-two-names": Variant(
+            summary=(
                 "the same, where B does not use the link, but the name of the file that it leads to"
             ),
             steps=LOCKED,
-            shows="A1 B1 A2 A3",
-            because=(
+            schedule="A1 B1 A2 A3",
+            explanation=(
                 "both names lead to one file, and its lock is named after the file, not after the "
                 "link."
             ),
@@ -189,7 +191,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/toml_file.py:editing_toml",
-            says="read before taking the lock",
+            summary="read before taking the lock",
             pattern="""\
 lock = make_lock(lock_path_of(resolved), resolved.name)
 with lock.exclusively(timeout_seconds) as hold:
@@ -209,7 +211,7 @@ with lock.exclusively(timeout_seconds) as hold:
         ),
         Removal(
             "kit/safety/toml_file.py:editing_toml",
-            says="do not resolve the link again under the lock",
+            summary="do not resolve the link again under the lock",
             pattern="if resolve(path) != resolved:\n    continue",
             instead="pass",
             breaks="reported success, but its key is not in",

@@ -16,8 +16,8 @@ from pathlib import Path
 from ...kit.safety.atomic_file import replace
 from ...kit.safety.children import Children
 from ...kit.safety.signals import Signals
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Removal, Scenario, Step, Variant
 
 COMPILER = """
 import os, select, sys
@@ -71,7 +71,7 @@ def publish(worker: str) -> None:
 
 
 def look_around() -> None:
-    """Take a step as soon as the compiler waits for C."""
+    """Wait for a moment. If the compiler is ready, this is a step of the schedule."""
     if os.path.exists("ready"):
         os.listdir(".")
     time.sleep(0.001)
@@ -108,7 +108,7 @@ def prepare(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Build:
-    """What the builds have left behind."""
+    """The results of the builds."""
 
     output: str
     has_overlapped: bool
@@ -130,7 +130,7 @@ def invariant(history: History) -> Iterator[str]:
 
     No build starts while an old compiler runs.
     """
-    yield from history.crowds
+    yield from history.broken_locks
     a_was_killed = False
     for moment in history.moments:
         a_was_killed = a_was_killed or moment.is_struck
@@ -170,20 +170,20 @@ scenario = Scenario(
     shared="output",
     workers=3,
     strikes="!",
-    ways={
-        "naive": Way(
-            says="takes a lock and runs a compiler that writes the output",
-            shows="A1 A! B1 C1",
+    variants={
+        "naive": Variant(
+            summary="takes a lock and runs a compiler that writes the output",
+            schedule="A1 A! B1 C1",
             breaks="then overwrote its output",
-            because="A's lock was released when A died, but its compiler was still running.",
+            explanation="A's lock was released when A died, but its compiler was still running.",
         ),
-        "fixed": Way(
-            says=(
+        "fixed": Variant(
+            summary=(
                 "lets the compiler inherit the lock and write to a scratch file, which only the "
                 "parent publishes"
             ),
-            shows="A1 A! B1 C1",
-            because=(
+            schedule="A1 A! B1 C1",
+            explanation=(
                 "The compiler kept the lock until it exited, and its output was never published."
             ),
         ),
@@ -192,7 +192,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/children.py:Children.start",
-            says="do not pass the lock on to child processes",
+            summary="do not pass the lock on to child processes",
             pattern="self._lock_descriptors",
             instead="()",
             breaks="B built while A's compiler was still running",

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...kit.safety.atomic_file import _temporary_path, replace
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Variant
 
 REPORT = Path("report")
 MINE = Path("mine")
@@ -45,7 +45,7 @@ def is_link(path: Path) -> bool:
 
 
 def has_planted(worker: str) -> bool:
-    """Return whether this is B. Then let B plant a link and remove it again."""
+    """Plant a link and remove it again, and return True, if this is B. Return False for A."""
     if worker != "B":
         return False
     with suppress(FileExistsError):
@@ -86,30 +86,30 @@ scenario = Scenario(
     ),
     question="A checks the path and finds no link. Then A writes. Which file does A write to?",
     shared="mine",
-    ways={
-        "naive": Way(
-            says="checks that the path is not a link, then opens it and writes",
-            shows="A1 B1 A2",
-            because="B planted the link after A's check.",
+    variants={
+        "naive": Variant(
+            summary="checks that the path is not a link, then opens it and writes",
+            schedule="A1 B1 A2",
+            explanation="B planted the link after A's check.",
         ),
-        "wrong-look-when-open": Way(
-            says="opens the path, checks that it is not a link, then writes",
+        "wrong-look-when-open": Variant(
+            summary="opens the path, checks that it is not a link, then writes",
             steps=(
                 Step("open", "open", "report", kind="write"),
                 Step("look: no link", "stepping.verb"),
                 Step("write", "os.write"),
                 *PLANT,
             ),
-            shows="B1 A1 B2 A2 A3",
-            because=(
+            schedule="B1 A1 B2 A2 A3",
+            explanation=(
                 "A had already opened the target of the link when B removed the link, so A's "
                 "check found none."
             ),
         ),
-        "fixed": Way(
-            says="writes a new file under a random name, then renames it",
-            shows="A1 B1 A2",
-            because="The rename replaced the link. It never followed it.",
+        "fixed": Variant(
+            summary="writes a new file under a random name, then renames it",
+            schedule="A1 B1 A2",
+            explanation="The rename replaced the link. It never followed it.",
         ),
     },
     steps=(
@@ -122,7 +122,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/atomic_file.py:replace",
-            says="write through the path instead of renaming",
+            summary="write through the path instead of renaming",
             pattern="_write_and_publish(path, content, new_mode, _publish_by_rename)",
             instead=(
                 "_write_and_publish(path, content, new_mode, "

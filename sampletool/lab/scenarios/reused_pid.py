@@ -16,7 +16,7 @@ from pathlib import Path
 from time import sleep
 
 from ...kit.safety.processes import is_running, start_of
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Variant
 
 FILE = Path("server.pid")
 DEAD_PID = 2**22 + 1
@@ -46,7 +46,7 @@ def fixed(worker: str) -> None:
 
 
 def stop(pid: int, process: int | None = None) -> None:
-    """Send TERM, through the pidfd if there is one. The pid could be reused even now."""
+    """Send TERM, through the pidfd if there is one, because the pid may have been reused."""
     sys.audit("stepping.verb", "stop")
     with suppress(ProcessLookupError):
         if process is None:
@@ -64,7 +64,7 @@ def name_of(pid: int) -> str:
 
 
 def is_the_stranger(worker: str) -> bool:
-    """Return whether this is B. Then let B take over the pid, and work."""
+    """Take over the pid of the server, and return True, if this is B. Return False for A."""
     if worker != "B":
         return False
     log = os.open("log", os.O_APPEND | os.O_WRONLY)
@@ -117,23 +117,23 @@ scenario = Scenario(
         "Which process is stopped?"
     ),
     shared="B",
-    ways={
-        "naive": Way(
-            says="reads the pid and sends a signal to it",
-            shows="B1 A1 A2",
-            because="The pid was the server's when it was written, and is B's now.",
+    variants={
+        "naive": Variant(
+            summary="reads the pid and sends a signal to it",
+            schedule="B1 A1 A2",
+            explanation="The pid was the server's when it was written, and is B's now.",
         ),
-        "wrong-same-name": Way(
-            says="sends the signal only if the process has the same name",
-            shows="B1 A1 A2",
-            because="Both processes are called python.",
+        "wrong-same-name": Variant(
+            summary="sends the signal only if the process has the same name",
+            schedule="B1 A1 A2",
+            explanation="Both processes are called python.",
         ),
-        "fixed": Way(
-            says=(
+        "fixed": Variant(
+            summary=(
                 "sends the signal only if the start time is the same, and sends it through a pidfd"
             ),
-            shows="B1 A1",
-            because="B has the pid of the server, but another start time.",
+            schedule="B1 A1",
+            explanation="B has the pid of the server, but another start time.",
         ),
     },
     steps=(
@@ -145,7 +145,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/processes.py:start_of",
-            says="use the boot id alone as the start time",
+            summary="use the boot id alone as the start time",
             pattern='f"{boot_id[:_BOOT_ID_CHARACTERS]}:{ticks}"',
             instead='f"{boot_id[:_BOOT_ID_CHARACTERS]}:1"',
             breaks="B was stopped",

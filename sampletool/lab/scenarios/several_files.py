@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...kit.safety.toml_file import editing_toml, parse, read_toml
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Variant
 
 CERTIFICATE = Path("certificate")
 KEY = Path("key")
@@ -77,7 +77,7 @@ def look(directory: Path) -> str:
 
 def invariant(history: History) -> Iterator[str]:
     """Each reader gets a certificate and the key that belongs to it."""
-    for letter, read in history.answers.items():
+    for letter, read in history.responses.items():
         if read["certificate"] != read["key"]:
             yield f"{letter} uses the {read['certificate']} certificate with the {read['key']} key."
     for letter in history.failed:
@@ -99,21 +99,23 @@ scenario = Scenario(
     question="Both files are replaced atomically, one after the other. What can B read?",
     shared="certificate, key",
     private=("certificate", "key"),
-    ways={
-        "naive": Way(
-            says="replaces the certificate, then the key; the reader reads one after the other",
-            shows="A1 B1 B2",
-            because="B read both files after A had replaced only one of them.",
+    variants={
+        "naive": Variant(
+            summary="replaces the certificate, then the key; the reader reads one after the other",
+            schedule="A1 B1 B2",
+            explanation="B read both files after A had replaced only one of them.",
         ),
-        "wrong-look-again": Way(
-            says="reads the certificate a second time, to see whether it has changed",
-            shows="A1 B1 B2 B3",
-            because="The certificate had changed before B started. The key had not changed yet.",
+        "wrong-look-again": Variant(
+            summary="reads the certificate a second time, to see whether it has changed",
+            schedule="A1 B1 B2 B3",
+            explanation=(
+                "The certificate had changed before B started. The key had not changed yet."
+            ),
         ),
-        "fixed": Way(
-            says="stores both in one file, and replaces it with one rename",
-            shows="A1 B1 A2",
-            because="There is one name. It leads to both old values or to both new values.",
+        "fixed": Variant(
+            summary="stores both in one file, and replaces it with one rename",
+            schedule="A1 B1 A2",
+            explanation="There is one name. It leads to both old values or to both new values.",
         ),
     },
     steps=(
@@ -128,7 +130,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/toml_file.py:TomlEdit.write",
-            says="write into the file line by line instead of replacing it",
+            summary="write into the file line by line instead of replacing it",
             pattern="replace(before.path, content)",
             instead="""\
 for end in [at for at, byte in enumerate(content, 1) if byte == 10]:

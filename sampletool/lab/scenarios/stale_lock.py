@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Scenario, Step, Way
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Scenario, Step, Variant
 from ._mechanisms import with_shared_lock, without_lock
 from ._turns import WORK, look, prepare, work
 
@@ -74,8 +74,8 @@ def invariant(history: History) -> Iterator[str]:
     """At most one worker holds the lock at any moment, and every worker that is alive gets its
     turn.
     """
-    yield from history.crowds
-    for letter in history.statuses:
+    yield from history.broken_locks
+    for letter in history.exit_codes:
         if letter not in history.now.split():
             yield f"{letter} never got its turn."
 
@@ -95,34 +95,34 @@ scenario = Scenario(
     # With two workers, nobody would come while the second one holds a lock file that the first
     # one has removed.
     every_step_workers=3,
-    ways={
-        "naive": Way(
-            says="creates a file that must not exist yet, and deletes it at the end",
+    variants={
+        "naive": Variant(
+            summary="creates a file that must not exist yet, and deletes it at the end",
             steps=(Step("lock", "open", "lock", kind="create", waits=True, holds=True), WORK),
-            shows="A1 B1 A!",
-            because="A was killed, so no process deletes A's file.",
+            schedule="A1 B1 A!",
+            explanation="A was killed, so no process deletes A's file.",
         ),
-        "wrong-reclaim": Way(
-            says="checks whether the owner is alive, and deletes the file of a dead owner",
+        "wrong-reclaim": Variant(
+            summary="checks whether the owner is alive, and deletes the file of a dead owner",
             steps=(
                 Step("look", "open", "lock", kind="read", waits=True),
                 Step("remove", "os.remove", "lock"),
                 Step("lock", "open", "lock", kind="create", holds=True),
                 WORK,
             ),
-            shows="A1 B1 A2 A3 B2 B3",
-            because=(
+            schedule="A1 B1 A2 A3 B2 B3",
+            explanation=(
                 "Both saw the dead owner. B then deleted the lock file that A had created in the "
                 "meantime."
             ),
             prepare=leave_a_dead_owner,
             strikes="",
         ),
-        "fixed": Way(
-            says="takes the tool's own lock, which the kernel releases when the process exits",
+        "fixed": Variant(
+            summary="takes the tool's own lock, which the kernel releases when the process exits",
             steps=(Step("lock", "fcntl.flock", "lock", kind="lock", holds=True), WORK),
-            shows="A1 B1 A!",
-            because="When A died, the kernel released the lock, and B got it.",
+            schedule="A1 B1 A!",
+            explanation="When A died, the kernel released the lock, and B got it.",
         ),
     },
     mechanisms=(

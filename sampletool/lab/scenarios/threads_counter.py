@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Variant
 
 lock = threading.Lock()
 counter = 0
@@ -112,8 +112,8 @@ def invariant(history: History) -> Iterator[str]:
     """
     memory = history.now
     has_config = memory.loads > 0
-    if not has_config and memory.counter < len(history.served):
-        yield f"{len(history.served)} threads have counted, but the counter is {memory.counter}."
+    if not has_config and memory.counter < len(history.succeeded):
+        yield f"{len(history.succeeded)} threads have counted, but the counter is {memory.counter}."
     if memory.loads > 1:
         yield f"the config was loaded {memory.loads} times."
     for letter in history.failed:
@@ -151,54 +151,54 @@ scenario = Scenario(
     question="The counter is at 0. Two threads run `counter += 1`. What can it be afterwards?",
     shared="shared memory",
     threads=True,
-    ways={
-        "naive": Way(
-            says="runs `counter += 1` in each thread",
-            because="Both threads read 0, and both wrote 1.",
+    variants={
+        "naive": Variant(
+            summary="runs `counter += 1` in each thread",
+            explanation="Both threads read 0, and both wrote 1.",
         ),
-        "wrong-own-lock": Way(
-            says="does the same under a lock that each thread creates for itself",
-            because="Each thread has another lock, so neither of them waits.",
+        "wrong-own-lock": Variant(
+            summary="does the same under a lock that each thread creates for itself",
+            explanation="Each thread has another lock, so neither of them waits.",
         ),
-        "fixed": Way(
-            says="does the same under one lock that both threads share",
-            shows="A1 B1 A2 A3",
-            because="B had to wait until A had written, and then read the new number.",
+        "fixed": Variant(
+            summary="does the same under one lock that both threads share",
+            schedule="A1 B1 A2 A3",
+            explanation="B had to wait until A had written, and then read the new number.",
         ),
-        "wrong-checked-once": Way(
-            says=(
+        "wrong-checked-once": Variant(
+            summary=(
                 "loads a config when it is first needed, and checks for it only before taking the "
                 "lock"
             ),
             steps=CONFIG_STEPS,
-            shows="A1 B1 A2 A3",
-            because="B checked before A had loaded the config, and did not check again.",
+            schedule="A1 B1 A2 A3",
+            explanation="B checked before A had loaded the config, and did not check again.",
         ),
-        "wrong-published-early": Way(
-            says="checks again under the lock, but stores an empty config before it fills it",
+        "wrong-published-early": Variant(
+            summary="checks again under the lock, but stores an empty config before it fills it",
             steps=CONFIG_STEPS,
-            shows="A1 A2 A3 A4 B1 B2",
-            because="B found a config and took no lock, but the config was still empty.",
+            schedule="A1 A2 A3 A4 B1 B2",
+            explanation="B found a config and took no lock, but the config was still empty.",
         ),
-        "fixed-double-checked": Way(
-            says="checks again under the lock, and stores the config when it is complete",
+        "fixed-double-checked": Variant(
+            summary="checks again under the lock, and stores the config when it is complete",
             steps=CONFIG_STEPS,
-            shows="A1 B1 A2 B2 A3 A4",
-            because="B checked again when it had the lock, and found a complete config.",
+            schedule="A1 B1 A2 B2 A3 A4",
+            explanation="B checked again when it had the lock, and found a complete config.",
         ),
     },
     steps=COUNTER_STEPS,
     mechanisms=(
         Removal(
             "lab/scenarios/threads_counter.py:fixed",
-            says="do not take the lock",
+            summary="do not take the lock",
             pattern="with lock:\n    ...",
             instead="if lock:\n    ...",
             breaks="threads have counted, but the counter is",
         ),
         Removal(
             "lab/scenarios/threads_counter.py:fixed_double_checked",
-            says="do not check again under the lock",
+            summary="do not check again under the lock",
             pattern="with lock:\n    if config is None:\n        ...",
             instead="with lock:\n    if lock:\n        ...",
             breaks="the config was loaded 2 times",

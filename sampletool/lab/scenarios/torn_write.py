@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..scenario import History, Removal, Scenario, Step, Variant
 
 FILE = "tool.toml"
 OLD = '[settings]\nname = "old"\nlevel = 1\n'
@@ -55,7 +55,7 @@ def invariant(history: History) -> Iterator[str]:
         if history.now == "(empty)":
             state = "empty"
         yield f"{FILE} is {state}: it is neither the old file nor the new one."
-    if history.is_over and history.served and history.now == shown(OLD):
+    if history.is_over and history.succeeded and history.now == shown(OLD):
         yield f"A reported success, but {FILE} is the old file."
 
 
@@ -77,31 +77,31 @@ scenario = Scenario(
     shared="tool.toml",
     workers=1,
     strikes="!*",
-    ways={
-        "naive": Way(
-            says="empties the file, then writes it line by line",
-            shows="A1 A2 A3 A!",
-            because=(
+    variants={
+        "naive": Variant(
+            summary="empties the file, then writes it line by line",
+            schedule="A1 A2 A3 A!",
+            explanation=(
                 "The first step deletes the old content, and the last step completes the new "
                 "content."
             ),
         ),
-        "wrong-rename": Way(
-            says="writes a temporary file and renames it, without flushing",
-            shows="A1 A2 A3 A*",
+        "wrong-rename": Variant(
+            summary="writes a temporary file and renames it, without flushing",
+            schedule="A1 A2 A3 A*",
             breaks="tool.toml is empty",
-            because=(
+            explanation=(
                 "The new name reached the disk before the new content. Only fsync guarantees the "
                 "order."
             ),
         ),
-        "fixed": Way(
-            says=(
+        "fixed": Variant(
+            summary=(
                 "runs `tool config set`, which writes, flushes, renames, and flushes the directory"
             ),
             program=("config", "set", "name=new", "level=2"),
-            shows="A1 A2 A3 A4 A5 A*",
-            because=(
+            schedule="A1 A2 A3 A4 A5 A*",
+            explanation=(
                 "The content was on the disk before the rename, and the rename was on the disk "
                 "before A reported success."
             ),
@@ -119,14 +119,14 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/atomic_file.py:_write_and_publish",
-            says="do not flush the file before the rename",
+            summary="do not flush the file before the rename",
             pattern="flush(descriptor)",
             instead="pass",
             breaks="tool.toml is empty",
         ),
         Removal(
             "kit/safety/atomic_file.py:_write_and_publish",
-            says="flush the file after the rename",
+            summary="flush the file after the rename",
             pattern="""\
 try:
     ...
@@ -147,7 +147,7 @@ finally:
         ),
         Removal(
             "kit/safety/atomic_file.py:_flush_parent",
-            says="do not flush the directory",
+            summary="do not flush the directory",
             pattern="flush_directory(target.parent)",
             instead="pass",
             breaks="A reported success, but tool.toml is the old file",

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..ours import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Way
+from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
+from ..scenario import History, Removal, Scenario, Step, Variant
 from ._mechanisms import without_lock
 
 JOBS = {"A": 2, "B": 1}
@@ -82,7 +82,7 @@ def prepare(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Jobs:
-    """Who is in the middle of a job, and how many jobs each worker has done."""
+    """The workers in the middle of a job, and the number of jobs that each worker has done."""
 
     at_work: Sequence[str]
     done: Mapping[str, int]
@@ -134,37 +134,37 @@ scenario = Scenario(
         "lock?"
     ),
     shared="the job",
-    ways={
-        "naive": Way(
-            says="deletes the lock file, then releases the lock",
-            shows="A1 B1 A2 B2 A3 A4 A5",
-            because="B locked the deleted file, and A locked a new one.",
+    variants={
+        "naive": Variant(
+            summary="deletes the lock file, then releases the lock",
+            schedule="A1 B1 A2 B2 A3 A4 A5",
+            explanation="B locked the deleted file, and A locked a new one.",
         ),
-        "wrong-release-first": Way(
-            says="releases the lock, then deletes the lock file",
+        "wrong-release-first": Variant(
+            summary="releases the lock, then deletes the lock file",
             steps=(LOCK, FINISH, DELETE),
-            shows="A1 A2 B1 A3 A4",
-            because=(
+            schedule="A1 A2 B1 A3 A4",
+            explanation=(
                 "A deleted the file that B had locked in the meantime, and then locked a new one."
             ),
         ),
-        "wrong-check-exists": Way(
-            says="checks that there is a lock file, and deletes it at the end",
-            shows="A1 B1 A2 A3 A4 B2 A5",
-            because="There was a lock file again, but not the one that B had locked.",
+        "wrong-check-exists": Variant(
+            summary="checks that there is a lock file, and deletes it at the end",
+            schedule="A1 B1 A2 A3 A4 B2 A5",
+            explanation="There was a lock file again, but not the one that B had locked.",
         ),
-        "fixed": Way(
-            says="takes the tool's own lock, whose file is never deleted",
-            shows="A1 B1 A2 B2 A3 A4 A5",
-            because="Both locked the same file.",
+        "fixed": Variant(
+            summary="takes the tool's own lock, whose file is never deleted",
+            schedule="A1 B1 A2 B2 A3 A4 A5",
+            explanation="Both locked the same file.",
         ),
-        "fixed-delete": Way(
-            says=(
+        "fixed-delete": Variant(
+            summary=(
                 "deletes the file under the tool's own lock, which compares the locked file with "
                 "its path"
             ),
-            shows="A1 B1 A2 B2 A3 A4 A5",
-            because=(
+            schedule="A1 B1 A2 B2 A3 A4 A5",
+            explanation=(
                 "B had locked a file that was not at the path any more. So it opened the path "
                 "again."
             ),
@@ -174,7 +174,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/lock.py:Lock._open_locked",
-            says="do not compare the locked file with its path",
+            summary="do not compare the locked file with its path",
             pattern="is_current = _is_current(path, descriptor)",
             instead="is_current = True",
             breaks="worked at the same time",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.tool import Tool
-from sampletool.lab.commands.lab.check import Check, Explored, Variant
+from sampletool.lab.commands.lab.check import Check, Explored, VariantReport
 from sampletool.lab.levels import names_by_level, names_in_order
 from sampletool.lab.scenario import find, names
 
@@ -157,7 +157,7 @@ def test_the_old_name_of_check_says_that_it_is_an_alias(tool: Tool) -> None:
 def test_the_commands_that_a_check_prints_fit_80_columns_and_can_be_copied(name: str) -> None:
     longest = "A1 A2 A3!1 B1 B2 B3 B4 B5 B6"
     explored = Explored(schedules=1, broken=1, is_complete=True, reasons={}, example=longest)
-    variants = [Variant(variant, explored, explored, 2) for variant in find(name).ways]
+    variants = [VariantReport(variant, explored, explored, 2) for variant in find(name).variants]
     check = Check(
         scenario=name,
         is_as_expected=True,

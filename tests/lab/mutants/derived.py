@@ -20,7 +20,7 @@ def mechanism_of(name: str, removal: Removal) -> Mechanism:
         function=removal.function,
         pattern=removal.pattern,
         instead=removal.instead,
-        mechanism=f"{name}: {removal.says}",
+        mechanism=f"{name}: {removal.summary}",
         guarantee="",
         tests=(f"{PROOF}[{name}]",),
     )

@@ -47,7 +47,7 @@ def test_a_page_shows_each_picture_once(name: str) -> None:
     shown = re.findall(r"<!-- fill: picture ([\w-]+) -->", page)
 
     assert sorted(shown) == sorted(set(shown))
-    assert set(shown) == set(find(name).ways)
+    assert set(shown) == set(find(name).variants)
 
 
 def test_the_index_lists_every_race_once() -> None:

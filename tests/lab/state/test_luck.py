@@ -6,6 +6,8 @@ from sampletool.lab.scenario import find
 
 def test_a_promise_about_moments_is_judged_by_the_ends_alone() -> None:
     assert (
-        try_luck(find("zombie-worker"), find("zombie-worker").ways["fixed"], 1, "AB", lambda: None)
+        try_luck(
+            find("zombie-worker"), find("zombie-worker").variants["fixed"], 1, "AB", lambda: None
+        )
         == 0
     )

@@ -1,4 +1,4 @@
-"""The options that several commands of the lab share, and their meaning."""
+"""Define the arguments and options that several commands of the lab share."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated
@@ -21,13 +21,13 @@ def spec_with(*examples: str) -> CommandSpec:
     )
 
 
-def ways_of_that(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Complete a variant of the scenario that the command line names."""
+def complete_variant(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the variants that complete the typed text, for the scenario on the command line."""
 
     def variants_of_scenario(_context: Context) -> list[str]:
-        # While the shell completes an option without its value, the name is no parameter yet.
+        # If the shell completes an option without a value, Typer has not parsed the name yet.
         name = ctx.params["name"] or ctx.args[0]
-        return list(find(name).ways)
+        return list(find(name).variants)
 
     return offering(variants_of_scenario)(ctx, incomplete)
 
@@ -42,12 +42,12 @@ NameArgument = Annotated[
 AllOption = Annotated[bool, typer.Option("--all", help="Run all scenarios.")]
 
 
-def chosen(name: str | None, every: bool, usual: Sequence[str] = ()) -> Sequence[str]:
-    """Return the scenarios to run: the named one, all of them, or the usual ones.
+def select_scenarios(name: str | None, every: bool, default: Sequence[str] = ()) -> Sequence[str]:
+    """Return the names of the scenarios to run: the named one, all with --all, or the default.
 
-    Raise InvalidValues if there is none, or both a name and --all.
+    Raise InvalidValues if there is no scenario, or both a name and --all.
     """
-    wanted = usual
+    wanted = default
     if every:
         wanted = names()
     elif name is not None:
@@ -60,8 +60,8 @@ def chosen(name: str | None, every: bool, usual: Sequence[str] = ()) -> Sequence
     return wanted
 
 
-def one_by_one(context: Context, wanted: Sequence[str]) -> Iterator[str]:
-    """Yield each scenario. If there are several, report which one is next."""
+def with_progress(context: Context, wanted: Sequence[str]) -> Iterator[str]:
+    """Yield the name of each scenario. If there are several, report the progress."""
     for number, name in enumerate(wanted, 1):
         if len(wanted) > 1:
             context.progress(f"{name}: {number} of {len(wanted)}")

@@ -1,4 +1,4 @@
-"""Runs of scenarios as text: a picture of each, the verdict, and the rule to remember."""
+"""Format runs of scenarios as text: the timeline and verdict of each run, then the rule."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from ...scenario import Scenario, find, is_right, names
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One scenario, as it was run."""
+class ScenarioRuns:
+    """The runs of one scenario."""
 
     scenario: str
     title: str
@@ -21,7 +21,7 @@ class Shown:
     runs: list[Recording]
 
     def lines(self) -> list[str]:
-        """Return the whole story: the runs, the rule, and what else there is to run."""
+        """Return the story, the runs and the rule as text, with commands for other runs."""
         scenario = find(self.scenario)
         lines = [
             *paragraphs(f"{self.scenario}: {self.title}"),
@@ -40,9 +40,10 @@ class Shown:
         return lines
 
     def _run_lines(self, scenario: Scenario, run: Recording, *, has_legend: bool) -> list[str]:
+        """Return one run as text: its timeline, the legend if requested, and the verdict."""
         width = terminal_width()
         lines = [
-            *paragraphs(f"{run.variant}: {scenario.ways[run.variant].says}"),
+            *paragraphs(f"{run.variant}: {scenario.variants[run.variant].summary}"),
             "",
             *timeline(run, width),
             "",
@@ -53,33 +54,36 @@ class Shown:
         return [*lines, *verdict(run, f"schedule {run.schedule}", outcome)]
 
     def _other_variants(self, scenario: Scenario) -> Iterator[str]:
+        """Yield lines about the wrong variants that were not run, with the commands to run them."""
         shown = {run.variant for run in self.runs}
-        for variant, way in scenario.ways.items():
-            if is_right(variant) or variant in shown:
+        for variant_name, variant in scenario.variants.items():
+            if is_right(variant_name) or variant_name in shown:
                 continue
-            yield from paragraphs(f"Tempting, and wrong: {way.says}")
-            yield f"  {PROGRAM} lab run {self.scenario} --variant {variant}"
+            yield from paragraphs(f"Tempting, and wrong: {variant.summary}")
+            yield f"  {PROGRAM} lab run {self.scenario} --variant {variant_name}"
 
     def summary(self) -> list[str]:
-        """Return the pictures of the broken runs, and the verdict of each run."""
+        """Return the runs as a short text: the timelines of the broken runs, and all verdicts."""
         scenario = find(self.scenario)
         lines = [*paragraphs(f"{self.scenario}: {self.title}"), ""]
         for run in self.runs:
             if run.is_broken:
                 lines += [*timeline(run, terminal_width()), ""]
-            headline = f"{run.variant}: {scenario.ways[run.variant].says}"
-            lines += verdict(run, headline, run.reason or "")
+            variant = scenario.variants[run.variant]
+            headline = f"{run.variant}: {variant.summary}"
+            problem = run.reason or ""
+            lines += verdict(run, headline, problem)
         return [*lines, *paragraphs(f"Rule: {self.rule}")]
 
 
 @dataclass(frozen=True)
-class AllShown:
-    """Several scenarios, each in short."""
+class AllScenarioRuns:
+    """The runs of several scenarios, each in short."""
 
-    scenarios: list[Shown]
+    scenarios: list[ScenarioRuns]
 
     def lines(self) -> list[str]:
-        """Return the summary of each scenario, below a legend for all pictures."""
+        """Return the summaries of the scenarios, below a legend for all timelines."""
         broken = []
         for shown in self.scenarios:
             broken += [run for run in shown.runs if run.is_broken]
@@ -104,9 +108,9 @@ def paragraphs(text: str, indent: str = "") -> list[str]:
 
 
 def verdict(run: Recording, headline: str, outcome: str) -> list[str]:
-    """Return whether the run holds, and its outcome.
+    """Return a verdict as text: HOLDS or BROKEN with the headline, then the outcome.
 
-    If the run is the one that the variant explains, add the reason.
+    If the run follows the schedule of the variant, add the explanation of the variant.
     """
     word, colour = "HOLDS", GREEN
     if run.is_broken:
@@ -114,10 +118,10 @@ def verdict(run: Recording, headline: str, outcome: str) -> list[str]:
     lines: list[str] = []
     for line in between_words(f"{word}  {headline}", terminal_width(), "  ", "  "):
         lines.append(Painted(line, colour))
-    way = find(run.scenario).ways[run.variant]
-    is_explained = f"{run.schedule} ".startswith(f"{way.shows} ")
+    variant = find(run.scenario).variants[run.variant]
+    is_explained = f"{run.schedule} ".startswith(f"{variant.schedule} ")
     if is_explained:
-        outcome = f"{outcome} Why: {way.because}"
+        outcome = f"{outcome} Why: {variant.explanation}"
     lines += paragraphs(outcome, "  ")
     for other in run.also:
         lines += paragraphs(f"Also: {other}", "  ")

@@ -12,7 +12,7 @@ from ...draw import terminal_width
 from ...errors import UnexpectedOutcome
 from ...explore import MOST_SCHEDULES, CheckedVariant, Exploration, check_variants
 from ...scenario import STRIKES, Scenario, find, is_right
-from ._options import AllOption, NameArgument, chosen, one_by_one, spec_with
+from ._options import AllOption, NameArgument, select_scenarios, spec_with, with_progress
 
 spec = spec_with("lab check planted-link")
 
@@ -21,12 +21,12 @@ NOT_EXPLORED = (
     "threads, and memory that processes share",
     "other machines, and file systems that behave in another way",
 )
-"""What `lab check` never explores."""
+"""The schedules that `lab check` never explores. The output lists them."""
 
 
 @dataclass(frozen=True)
 class Explored:
-    """The schedules of one kind that were run."""
+    """The result for the schedules of one kind: of the named steps, or of every call."""
 
     schedules: int
     broken: int
@@ -38,21 +38,21 @@ class Explored:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """What was explored of one variant."""
+class VariantReport:
+    """The explored schedules of one variant."""
 
     variant: str
     named_steps: Explored
     """Every order of the steps that the scenario names."""
     every_step: Explored | None
-    """Orders of all calls that have to do with files: one of each class that makes a difference."""
+    """Orders of all calls that use files. Orders that make no difference are left out."""
     every_step_workers: int | None
-    """How many workers took part in `every_step`."""
+    """The number of workers in `every_step`. None without `every_step`."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """The verdict about a scenario, with its bound."""
+    """The verdict about a scenario, and the bound within which it was explored."""
 
     scenario: str
     is_as_expected: bool
@@ -60,48 +60,56 @@ class Check:
     surprises: list[str]
     workers: int
     rounds: int
-    """How often each worker does its work."""
+    """The number of times that each worker does its work."""
     strikes: list[str]
-    """What happens to the first worker: at each of its steps, there is a schedule with it."""
+    """The failures of the first worker. For each of its steps, there are schedules with each."""
     not_explored: list[str]
-    variants: list[Variant]
+    variants: list[VariantReport]
 
     def lines(self) -> list[str]:
-        """Return the verdict as text."""
-        verdict = "as expected: fixed held on every schedule explored, the others broke"
-        if not self.is_as_expected:
-            verdict = "NOT AS EXPECTED"
+        """Return the verdict as text, wrapped to the width of the terminal."""
         width = terminal_width()
-        lines = between_words(f"{self.scenario}: {verdict}", width, "", "  ")
-        lines += between_words(f"Explored: {self._bound()}.", width, "  ", "    ")
+        if self.is_as_expected:
+            verdict = "as expected: fixed held on every schedule explored, the others broke"
+        else:
+            verdict = "NOT AS EXPECTED"
+        headline = f"{self.scenario}: {verdict}"
+        explored = f"Explored: {self._bound()}."
+        not_explored = f"Not explored: {'; '.join(self.not_explored)}."
+
+        # The last two arguments are the indents of the first line and of the others.
+        lines = between_words(headline, width, "", "  ")
+        lines += between_words(explored, width, "  ", "    ")
         for variant in self.variants:
             lines += self._variant_lines(variant, width)
-        not_explored = f"Not explored: {'; '.join(self.not_explored)}."
-        return [*lines, *between_words(not_explored, width, "  ", "    ")]
+        lines += between_words(not_explored, width, "  ", "    ")
+        return lines
 
     def _bound(self) -> str:
+        """Return the bound of the exploration as part of a sentence."""
         strikes = "no kills"
         if self.strikes:
             strikes = f"{' or '.join(self.strikes)} at each step of A"
         return f"{counted(self.workers, 'worker')}, {counted(self.rounds, 'round')} each, {strikes}"
 
-    def _variant_lines(self, variant: Variant, width: int) -> list[str]:
+    def _variant_lines(self, variant: VariantReport, width: int) -> list[str]:
+        """Return the result for one variant as text."""
         lines = [f"  {variant.variant}: {_count(variant.named_steps)}"]
         lines += self._example_lines(variant.variant, variant.named_steps, width)
         if variant.every_step is not None:
-            who = ""
+            workers = ""
             if variant.every_step_workers != self.workers:
-                who = f" and {variant.every_step_workers} workers"
+                workers = f" and {variant.every_step_workers} workers"
             count = _count(variant.every_step)
-            lines += between_words(
-                f"with every call as a step{who}: {count}", width, "    ", "      "
-            )
+            result = f"with every call as a step{workers}: {count}"
+            lines += between_words(result, width, "    ", "      ")
             lines += self._example_lines(variant.variant, variant.every_step, width, "--every-step")
         return lines
 
     def _example_lines(
         self, variant: str, explored: Explored, width: int, option: str = ""
     ) -> list[str]:
+        """Return the problems as text, with a command that shows the first broken schedule."""
         lines = []
         for reason, number in explored.reasons.items():
             lines += between_words(f"{number} x {reason}", width, "    ", "      ")
@@ -128,6 +136,7 @@ class Checks:
 
 
 def _count(explored: Explored) -> str:
+    """Return how many schedules were run, and how many of them are broken, as text."""
     more = "" if explored.is_complete else " (and there are more, which were not run)"
     return f"{counted(explored.schedules, 'schedule')}{more}: {explored.broken} broken"
 
@@ -139,7 +148,7 @@ def check_scenario(context: Context, name: str, workers: int | None, limit: int)
     surprises = []
     for found in checked.values():
         surprises += found.surprises
-    right_first = sorted(checked, key=lambda variant: not is_right(variant))
+    right_first = sorted(checked, key=lambda variant_name: not is_right(variant_name))
     return Check(
         scenario=name,
         is_as_expected=not surprises,
@@ -148,11 +157,12 @@ def check_scenario(context: Context, name: str, workers: int | None, limit: int)
         rounds=1,
         strikes=[STRIKES[strike] for strike in scenario.strikes],
         not_explored=_not_explored(scenario),
-        variants=[_describe(variant, checked[variant]) for variant in right_first],
+        variants=[_report_on(variant_name, checked[variant_name]) for variant_name in right_first],
     )
 
 
 def _not_explored(scenario: Scenario) -> list[str]:
+    """Return the kinds of schedules of this scenario that are not explored."""
     more_workers, shared_memory, other_machines = NOT_EXPLORED
     if scenario.threads:
         return ["switches inside library functions and C code", more_workers]
@@ -166,14 +176,15 @@ def _not_explored(scenario: Scenario) -> list[str]:
     return [calls, " and ".join(missing), more_workers, shared_memory, other_machines]
 
 
-def _describe(variant: str, checked: CheckedVariant) -> Variant:
+def _report_on(variant_name: str, checked: CheckedVariant) -> VariantReport:
+    """Return the output for one variant."""
     every_step = None
     workers = None
     if checked.every_step is not None:
         every_step = _explored(checked.every_step)
         workers = len(checked.every_step.recordings[0].workers)
-    return Variant(
-        variant=variant,
+    return VariantReport(
+        variant=variant_name,
         named_steps=_explored(checked.named_steps),
         every_step=every_step,
         every_step_workers=workers,
@@ -181,6 +192,7 @@ def _describe(variant: str, checked: CheckedVariant) -> Variant:
 
 
 def _explored(exploration: Exploration) -> Explored:
+    """Return the output for one exploration."""
     example = exploration.bad[0].schedule if exploration.bad else None
     return Explored(
         schedules=len(exploration.recordings),
@@ -200,7 +212,7 @@ def run_check(
 ) -> Check | Checks:
     """Check one scenario, or all. Raise UnexpectedOutcome if one of them is not as expected."""
     checks = []
-    for each in one_by_one(context, chosen(name, every)):
+    for each in with_progress(context, select_scenarios(name, every)):
         checks.append(check_scenario(context, each, workers, limit))
     outcome: Check | Checks = Checks(checks) if every else checks[0]
     surprises = []

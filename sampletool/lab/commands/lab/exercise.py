@@ -71,8 +71,9 @@ def command(
     A file that you have changed is never overwritten.
     """
     text = starter_text(name).encode()
-    chosen = Path(starter_file_name(name)) if output is None else output
-    path = Path(os.path.realpath(chosen.parent, strict=True)) / chosen.name
+    if output is None:
+        output = Path(starter_file_name(name))
+    path = Path(os.path.realpath(output.parent, strict=True)) / output.name
     if os.path.lexists(path):
         if read_regular(path, _MAX_BYTES, follow=False) != text:
             hint = (

@@ -21,7 +21,7 @@ from ...explorer.page import one_file
 from ...explorer.scenario_data import scenario_data
 from ...levels import names_in_order
 from ...scenario import find
-from ._options import NameArgument, one_by_one
+from ._options import NameArgument, with_progress
 
 spec = CommandSpec(
     effect="outputs",
@@ -33,17 +33,17 @@ _LARGEST_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPage:
     """The page that was written."""
 
     effect: Effect
     output: str
     scenarios: list[str]
     schedules: int
-    """How many schedules were run and recorded."""
+    """The number of schedules that were run and recorded."""
 
     def lines(self) -> list[str]:
-        """Return the result as text, with what to do next."""
+        """Return the result as text, with the next step."""
         runs = (
             f"{counted(self.schedules, 'schedule')} of {counted(len(self.scenarios), 'scenario')}"
         )
@@ -53,22 +53,33 @@ class Written:
         ]
 
 
-def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> Written:
-    """Record the scenarios, and write the page. A dry run only writes nothing."""
-    found = read_regular(path, _LARGEST_BYTES, follow=False) if os.path.lexists(path) else None
-    scenarios, schedules = [], 0
-    for name in one_by_one(context, wanted):
-        runs = explore(context, find(name))
-        scenarios.append(scenario_data(find(name), runs))
-        schedules += sum(len(way.recordings) for way in runs.values())
+def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> WrittenPage:
+    """Record the scenarios, and write the page. A dry run records them too, but writes nothing.
+
+    Raise OutputExists if the path already has another content.
+    """
+    existing_page = None
+    if os.path.lexists(path):
+        existing_page = read_regular(path, _LARGEST_BYTES, follow=False)
+    scenarios = []
+    schedules = 0
+    for name in with_progress(context, wanted):
+        scenario = find(name)
+        explorations = explore(context, scenario)
+        scenarios.append(scenario_data(scenario, explorations))
+        for exploration in explorations.values():
+            schedules += len(exploration.recordings)
     page = one_file(scenarios).encode()
-    if found not in (None, page):
+    if existing_page not in (None, page):
         raise OutputExists(
             str(path), found="it is not this page", suggestion="Name another --output."
         )
-    if found is None and not dry_run:
-        create(path, page)
-    return Written("created" if found is None else "unchanged", str(path), wanted, schedules)
+    effect: Effect = "unchanged"
+    if existing_page is None:
+        effect = "created"
+        if not dry_run:
+            create(path, page)
+    return WrittenPage(effect=effect, output=str(path), scenarios=wanted, schedules=schedules)
 
 
 def command(
@@ -81,7 +92,7 @@ def command(
         ),
     ] = None,
     dry_run: DryRunOption = False,
-) -> Written:
+) -> WrittenPage:
     """Write a page in which you are the scheduler.
 
     This runs every schedule of every variant in real processes, and writes them to one HTML file.
@@ -90,11 +101,17 @@ def command(
     while. An existing file is not overwritten.
     """
     context: Context = ctx.obj
-    session = (
-        session_root() / context.session_id if dry_run or output else context.session_directory
-    )
-    if output is None:
-        path = session / f"{name or 'explorer'}.html"
-    else:
+    wanted = names_in_order() if name is None else [name]
+    if output is not None:
         path = Path(os.path.realpath(output.parent, strict=True)) / output.name
-    return write(context, names_in_order() if name is None else [name], path, dry_run=dry_run)
+    elif dry_run:
+        # The property `session_directory` would create the directory.
+        path = session_root() / context.session_id / _page_name(name)
+    else:
+        path = context.session_directory / _page_name(name)
+    return write(context, wanted, path, dry_run=dry_run)
+
+
+def _page_name(scenario_name: str | None) -> str:
+    """Return the name of the page in the session directory. None means all scenarios."""
+    return f"{scenario_name or 'explorer'}.html"

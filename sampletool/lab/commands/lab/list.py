@@ -15,7 +15,7 @@ spec = CommandSpec(effect="nothing", examples=("lab list",))
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedScenario:
     """One race in the list."""
 
     name: str
@@ -32,7 +32,7 @@ class Listed:
 class Listing:
     """A page of the list."""
 
-    scenarios: list[Listed]
+    scenarios: list[ListedScenario]
     next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
@@ -53,6 +53,7 @@ class Listing:
 
 
 def _number_of(numbered_name: tuple[int, str]) -> int:
+    """Return the number of a numbered name, which is its position in the list."""
     number, _name = numbered_name
     return number
 
@@ -72,13 +73,13 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
         scenario = find(name)
         happened, link = scenario.happened
         listed.append(
-            Listed(
+            ListedScenario(
                 name=name,
                 level=level_of(name),
                 title=scenario.title,
                 subtitle=scenario.subtitle,
                 rule=scenario.rule,
-                ways=list(scenario.ways),
+                ways=list(scenario.variants),
                 happened=happened,
                 link=link,
             )

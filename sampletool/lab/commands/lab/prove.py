@@ -1,4 +1,7 @@
-"""The old name of `lab check`. It promised more than an exploration within a bound can show."""
+"""Run `lab check` under its old name.
+
+The old name promised a proof, but `lab check` only explores the schedules within a bound.
+"""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""Run a scenario in real processes, along a schedule, and draw who did what when."""
+"""Run a scenario in real processes along a schedule, and draw its timeline."""
 
 import os
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from ...scenario import (
     NAIVE,
     STORE_VARIABLE,
     Scenario,
-    Way,
+    Variant,
     find,
     is_right,
     names,
@@ -31,8 +31,15 @@ from ...scenario import (
 )
 from ...scratch import fork_server_for
 from ...svg import svg as draw_svg
-from ._options import AllOption, NameArgument, chosen, one_by_one, spec_with, ways_of_that
-from ._picture import AllShown, Shown, paragraphs
+from ._options import (
+    AllOption,
+    NameArgument,
+    complete_variant,
+    select_scenarios,
+    spec_with,
+    with_progress,
+)
+from ._picture import AllScenarioRuns, ScenarioRuns, paragraphs
 
 spec = spec_with(
     "lab run lost-config-update",
@@ -41,13 +48,13 @@ spec = spec_with(
 )
 
 
-THREE = ("lost-config-update", "torn-write", "double-claim")
+DEFAULT_SCENARIOS = ("lost-config-update", "torn-write", "double-claim")
 """The scenarios that run if the command line names none."""
 
 
 @dataclass(frozen=True)
-class Lucky:
-    """How often a variant broke without a schedule."""
+class LuckResult:
+    """The number of runs of a variant that broke without a schedule."""
 
     scenario: str
     variant: str
@@ -55,7 +62,7 @@ class Lucky:
     broken: int
 
     def lines(self) -> list[str]:
-        """Return the count, and what it is worth."""
+        """Return the count as text, with a hint about how reliable it is."""
         count = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together"
         hint = "Luck is a bad teacher: arrange it instead, and it breaks every time."
         if self.broken == 0:
@@ -76,73 +83,77 @@ class _Request:
     workers: int | None
     every_step: bool
 
-    def variants(self) -> list[str]:
-        """Return the variants to run."""
+    def variant_names(self) -> list[str]:
+        """Return the names of the variants to run."""
         if self.variant is not None:
             return [self.variant]
         if self.schedule is not None:
             return [NAIVE]
         return [NAIVE, FIXED]
 
-    def schedule_of(self, way: Way, variant: str) -> str:
-        """Return the requested schedule, or the one that the variant shows."""
+    def schedule_of(self, variant: Variant, variant_name: str) -> str:
+        """Return the requested schedule, or the default schedule of the variant."""
         if self.schedule is not None:
             return self.schedule
-        if is_right(variant) and STORE_VARIABLE in os.environ:
+        if is_right(variant_name) and STORE_VARIABLE in os.environ:
             # On a server, a step is a whole function of the store. So there are fewer steps.
             return ""
-        return way.shows
+        return variant.schedule
 
-    def is_expected_to_break(self, variant: str) -> bool | None:
-        """Return whether this variant should break. None if that depends on the request."""
-        if is_right(variant):
+    def is_expected_to_break(self, variant_name: str) -> bool | None:
+        """Return whether this variant must break. None if it may break or hold."""
+        if is_right(variant_name):
             return False
         if self.schedule is None and self.workers is None:
             return True
         return None
 
 
-def show(context: Context, scenario: Scenario, request: _Request) -> Shown:
-    """Run the variants of a scenario."""
+def show(context: Context, scenario: Scenario, request: _Request) -> ScenarioRuns:
+    """Run the requested variants of a scenario, and return the recorded runs."""
     runs = []
     with fork_server_for(scenario.name) as fork_server:
-        for variant in request.variants():
-            schedule = request.schedule_of(way_of(scenario, variant), variant)
-            stepped = with_every_step(scenario, variant) if request.every_step else scenario
+        for variant_name in request.variant_names():
+            variant = variant_named(scenario, variant_name)
+            schedule = request.schedule_of(variant, variant_name)
+            played_scenario = scenario
+            if request.every_step:
+                played_scenario = with_every_step(scenario, variant_name)
             played = play(
-                stepped,
-                variant,
+                played_scenario,
+                variant_name,
                 schedule,
                 fork_server=fork_server,
                 workers=request.workers,
                 check=context.signals.check,
             )
             runs.append(played.recording)
-    return Shown(scenario.name, scenario.title, scenario.rule, runs)
+    return ScenarioRuns(scenario.name, scenario.title, scenario.rule, runs)
 
 
-def way_of(scenario: Scenario, variant: str) -> Way:
-    """Return a variant of a scenario. Raise InvalidValues if there is no such variant."""
-    if variant not in scenario.ways:
-        problem = f"{variant!r} is not a way of {scenario.name}"
-        hint = f"Its ways are {', '.join(scenario.ways)}."
-        raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant, hint))
-    return scenario.ways[variant]
+def variant_named(scenario: Scenario, variant_name: str) -> Variant:
+    """Return the variant with this name. Raise InvalidValues if the scenario has none."""
+    if variant_name not in scenario.variants:
+        problem = f"{variant_name!r} is not a variant of {scenario.name}"
+        hint = f"Its variants are {', '.join(scenario.variants)}."
+        raise InvalidValues(Mistake("--variant", "INVALID_VALUE", problem, variant_name, hint))
+    return scenario.variants[variant_name]
 
 
 def _count_breaks(
-    context: Context, name: str, variant: str, runs: int, workers: int | None
-) -> Lucky:
+    context: Context, name: str, variant_name: str, runs: int, workers: int | None
+) -> LuckResult:
+    """Run a variant without a schedule, and count the runs that break."""
     scenario = find(name)
-    context.progress(f"{name}, {variant}: {counted(runs, 'run')} by luck")
+    context.progress(f"{name}, {variant_name}: {counted(runs, 'run')} by luck")
     letters = LETTERS[: workers or scenario.workers]
-    way = way_of(scenario, variant)
-    broken = try_luck(scenario, way, runs, letters, context.signals.check)
-    return Lucky(name, variant, runs, broken)
+    variant = variant_named(scenario, variant_name)
+    broken = try_luck(scenario, variant, runs, letters, context.signals.check)
+    return LuckResult(name, variant_name, runs, broken)
 
 
-def _surprises(shown: list[Shown], request: _Request) -> list[str]:
-    """Return what is not as expected in these runs."""
+def _surprises(shown: list[ScenarioRuns], request: _Request) -> list[str]:
+    """Return a sentence for each run with an unexpected result."""
     surprises = []
     for each in shown:
         for run in each.runs:
@@ -153,14 +164,15 @@ def _surprises(shown: list[Shown], request: _Request) -> list[str]:
 
 
 def _refuse_all(every: bool) -> None:
+    """Raise InvalidValues if --all was given."""
     if every:
         problem = "--all takes no other option of this command"
         raise InvalidValues(Mistake("--all", "INVALID_VALUE", problem))
 
 
-def _three_names() -> list[str]:
-    """Return the names in THREE. A project without a part does not have its scenarios."""
-    return [name for name in THREE if name in names()]
+def _default_scenarios() -> list[str]:
+    """Return the existing default scenarios. A project may have removed some of them."""
+    return [name for name in DEFAULT_SCENARIOS if name in names()]
 
 
 def _run_all(
@@ -170,12 +182,14 @@ def _run_all(
     svg: Path | None,
     *,
     in_full: bool,
-) -> Shown | AllShown:
+) -> ScenarioRuns | AllScenarioRuns:
     """Run scenarios. Raise UnexpectedOutcome if a run is not as expected."""
-    shown = [show(context, find(each), request) for each in one_by_one(context, wanted)]
+    shown = []
+    for name in with_progress(context, wanted):
+        shown.append(show(context, find(name), request))
     if svg is not None:
         replace(svg.resolve(), draw_svg(shown[0].runs).encode())
-    result: Shown | AllShown = shown[0] if in_full else AllShown(shown)
+    result: ScenarioRuns | AllScenarioRuns = shown[0] if in_full else AllScenarioRuns(shown)
     surprises = _surprises(shown, request)
     if surprises:
         raise UnexpectedOutcome(surprises=surprises, data=result)
@@ -189,7 +203,7 @@ def command(
     variant: Annotated[
         str | None,
         typer.Option(
-            autocompletion=ways_of_that,
+            autocompletion=complete_variant,
             help="Run this variant: naive, fixed, or a wrong fix.  [default: naive, then fixed]",
         ),
     ] = None,
@@ -215,7 +229,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Write the timeline to FILE as an SVG picture."),
     ] = None,
-) -> Shown | AllShown | Lucky:
+) -> ScenarioRuns | AllScenarioRuns | LuckResult:
     """Watch a race condition happen in real processes.
 
     Without --variant, this runs the naive variant on a schedule that breaks it, then the fixed
@@ -227,7 +241,7 @@ def command(
     if every_step and schedule is None:
         problem = "--every-step needs --schedule"
         raise InvalidValues(Mistake("--every-step", "INVALID_VALUE", problem))
-    wanted = chosen(name, every, () if needs_one_scenario else _three_names())
+    wanted = select_scenarios(name, every, () if needs_one_scenario else _default_scenarios())
     if by_luck:
         return _count_breaks(ctx.obj, wanted[0], variant or NAIVE, runs, workers)
     request = _Request(variant=variant, schedule=schedule, workers=workers, every_step=every_step)

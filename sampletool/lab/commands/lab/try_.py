@@ -1,4 +1,4 @@
-"""Step a learner's own function, and copies of it, through the schedules that make a difference."""
+"""Step a learner's own function through all schedules that make a difference."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from ....kit.safety.atomic_file import read_regular
 from ...draw import legend, terminal_width, timeline
 from ...errors import CannotTry, InvariantCannotFail, RaceFound, TooManySchedules
 from ...invariant import can_never_fail
-from ...recording import Played, Recording
+from ...recording import PlayedRun, Recording
 from ...reduction import count_switches, with_fewest_switches
 from ...starter_files import exercise_after
 from ...tried import Bound, TriedFile, trying
@@ -32,22 +32,22 @@ spec = CommandSpec(
 )
 MOST_SCHEDULES = 1000
 MOST_BROKEN = 50
-"""After so many broken schedules, there is nothing to learn from more of them."""
+"""The number of broken schedules after which the search ends. More would show nothing new."""
 _LARGEST_BYTES = 2**20
 _CANDIDATES = 5
-"""How many broken schedules are drawn again, to find one with few switches."""
+"""The number of broken schedules that are run again to find one with few switches."""
 
 
 @dataclass(frozen=True)
-class Tried:
-    """The verdict about a file, with its bound."""
+class TryResult:
+    """The verdict about a file, and the bound within which it was explored."""
 
     file: str
     schedules: int
-    """How many schedules were run: one of each class that makes a difference."""
+    """The number of schedules that were run: one of each class that makes a difference."""
     broken: int
     is_complete: bool
-    """Whether there are no more classes of schedules within the bound."""
+    """Whether all classes of schedules within the bound were run."""
     workers: int
     workers_are: Literal["processes", "threads"]
     rounds: int
@@ -56,12 +56,12 @@ class Tried:
     not_explored: list[str]
     reasons: dict[str, int]
     run: Recording | None
-    """A broken run with as few switches as possible; or the requested schedule."""
+    """The run to draw: a broken run with few switches, or the requested schedule. None: no run."""
     next_exercise: str | None
-    """If the file is an exercise and is solved: the one after it, or "" after the last one."""
+    """The next exercise, or "" after the last one. None if the file is no solved exercise."""
 
     def lines(self) -> list[str]:
-        """Return the verdict as text, below a picture of the run."""
+        """Return the timeline of the run and the verdict as text."""
         lines = []
         width = terminal_width()
         if self.run is not None:
@@ -79,7 +79,7 @@ class Tried:
         return lines
 
     def _success(self) -> str:
-        """Return what a run without a broken schedule means, and what to do next."""
+        """Return the sentences for a file without a broken schedule, with the next command."""
         sentence = "Within this bound, no schedule breaks your rule."
         if self.next_exercise is None:
             return sentence
@@ -89,7 +89,7 @@ class Tried:
         return f"{sentence} You have solved this exercise. The next one: {command}"
 
     def verdict(self) -> str:
-        """Return the verdict in a sentence: what was explored, and how much of it was broken."""
+        """Return a sentence with the numbers of explored and of broken schedules."""
         bound = Bound(
             workers=self.workers,
             rounds=self.rounds,
@@ -103,18 +103,18 @@ class Tried:
         return f"{sentence} There are more schedules, which were not run."
 
 
-def try_schedule(tried_file: TriedFile, schedule: str) -> Tried:
-    """Run one schedule."""
+def try_schedule(tried_file: TriedFile, schedule: str) -> TryResult:
+    """Run one schedule, and return the verdict about it."""
     played = tried_file.follow(schedule)
     return _verdict(tried_file, [played.recording], played.recording, is_complete=False)
 
 
-def try_all(context: Context, tried_file: TriedFile) -> Tried:
-    """Run a schedule of each class, until there are enough broken ones."""
-    found: list[Played] = []
-    broken: list[Played] = []
+def try_all(context: Context, tried_file: TriedFile) -> TryResult:
+    """Run one schedule of each class, until a limit is reached. Return the verdict."""
+    found: list[PlayedRun] = []
+    broken: list[PlayedRun] = []
     is_complete = True
-    # Closed before the file is: there may be more schedules, and its threads would wait for them.
+    # Close the generator here. Otherwise its threads would still run when the file is closed.
     with closing(tried_file.runs(context.progress)) as runs:
         for played in runs:
             if len(found) == MOST_SCHEDULES or len(broken) == MOST_BROKEN:
@@ -127,32 +127,34 @@ def try_all(context: Context, tried_file: TriedFile) -> Tried:
     return _verdict(tried_file, recordings, clearest(tried_file, broken), is_complete)
 
 
-def clearest(tried_file: TriedFile, broken: list[Played]) -> Recording | None:
-    """Return the broken run that is easiest to understand: few reasons, switches and steps."""
+def clearest(tried_file: TriedFile, broken: list[PlayedRun]) -> Recording | None:
+    """Return the broken run with the fewest problems, switches and steps. None if there is none."""
     if not broken:
         return None
     reasons = [played.recording.reason for played in broken]
-    # A crash on the way to the usual result would explain little.
+    # A rare problem, such as a crash, explains less than the most common one.
     most_common = max(reasons, key=reasons.count)
     typical = [played for played in broken if played.recording.reason == most_common]
-    redrawn = []
+    candidates = []
     for played in sorted(typical, key=_difficulty)[:_CANDIDATES]:
         recording = played.recording
         if not any(event.outcome == "struck" for event in recording.events):
             schedule = " ".join(with_fewest_switches(played.turns))
-            # The same class, so the same result, with fewer switches in the picture.
+            # This schedule is of the same class, so it has the same result, with fewer switches.
             recording = tried_file.follow(schedule).recording
-        redrawn.append(recording)
-    return min(redrawn, key=_difficulty_of_recording)
+        candidates.append(recording)
+    return min(candidates, key=_difficulty_of_recording)
 
 
-def _difficulty(played: Played) -> tuple[int, int, int, str]:
+def _difficulty(played: PlayedRun) -> tuple[int, int, int, str]:
+    """Return the sort key of a run that is drawn with the fewest possible switches."""
     switches = count_switches(with_fewest_switches(played.turns))
     recording = played.recording
     return (len(recording.also), switches, len(played.turns), recording.schedule)
 
 
 def _difficulty_of_recording(recording: Recording) -> tuple[int, int, int, str]:
+    """Return the sort key of a run that is drawn as it was recorded."""
     tokens = recording.schedule.split()
     return (len(recording.also), count_switches(tokens), len(tokens), recording.schedule)
 
@@ -162,7 +164,8 @@ def _verdict(
     recordings: list[Recording],
     drawn: Recording | None,
     is_complete: bool,
-) -> Tried:
+) -> TryResult:
+    """Return the verdict about these runs. `drawn` is the run to draw, or None."""
     bound = tried_file.bound
     broken = [recording for recording in recordings if recording.is_broken]
     reasons: dict[str, int] = {}
@@ -170,7 +173,7 @@ def _verdict(
         for reason in (recording.reason or "", *recording.also):
             reasons[reason] = reasons.get(reason, 0) + 1
     by_frequency = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
-    return Tried(
+    return TryResult(
         file=str(tried_file.file),
         schedules=len(recordings),
         broken=len(broken),
@@ -188,7 +191,7 @@ def _verdict(
 
 
 def _not_explored(tried_file: TriedFile) -> list[str]:
-    """Return what the options leave out, and what the lab never explores."""
+    """Return the kinds of schedules that this bound leaves out, and those that no bound has."""
     if tried_file.bound.threads:
         return [
             "more threads (--workers)",
@@ -205,8 +208,8 @@ def _not_explored(tried_file: TriedFile) -> list[str]:
     return [*left_out, "threads and shared memory"]
 
 
-def judge(tried_file: TriedFile, tried: Tried) -> Tried:
-    """Return the verdict, or raise it as an error if it is not good."""
+def judge(tried_file: TriedFile, tried: TryResult) -> TryResult:
+    """Return the verdict. Raise RaceFound or TooManySchedules if the file has not passed."""
     broken = tried.run if tried.run is not None and tried.run.is_broken else None
     if broken is not None:
         raise RaceFound(
@@ -225,7 +228,7 @@ def judge(tried_file: TriedFile, tried: Tried) -> Tried:
 
 
 def _as_sentence(reason: str | None) -> str:
-    """Return the reason with a full stop: the text of an assertion often has none."""
+    """Return the reason with a full stop. The text of an assertion often has none."""
     text = reason or "Something is broken"
     if text.endswith((".", "?", "!")):
         return text
@@ -247,7 +250,7 @@ def command(
     kill: Annotated[
         bool, typer.Option("--kill", help="Also kill A with SIGKILL, after each of its steps.")
     ] = False,
-) -> Tried:
+) -> TryResult:
     """Step your own function through its schedules, within a bound.
 
     worker("A") and worker("B") run in processes of their own, in an empty directory that prepare()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...scenario import History, Removal, Scenario, Step, Way
+from ...scenario import History, Removal, Scenario, Step, Variant
 from .._mechanisms import with_shared_lock
 
 WORKSPACE = """
@@ -57,16 +57,16 @@ def invariant(history: History) -> Iterator[str]:
 
     A worker that cannot build learns at once who builds, and when to try again.
     """
-    yield from history.crowds
+    yield from history.broken_locks
     for moment in history.moments:
         if moment.is_blocked:
             yield (
                 f"{moment.worker} had to wait, and did not learn for which process or for how long."
             )
     for letter in history.failed:
-        if not says_what_to_do(history.answers.get(letter)):
+        if not says_what_to_do(history.responses.get(letter)):
             yield f"{letter} failed with an error that does not say what to do."
-    if history.is_over and not history.served:
+    if history.is_over and not history.succeeded:
         yield "no worker could build."
 
 
@@ -97,22 +97,24 @@ scenario = Scenario(
     ),
     question="B starts while A builds. What does B know when it exits?",
     shared="report",
-    ways={
-        "naive": Way(
-            says="creates a directory as a lock, and fails if it exists",
-            shows="A1 B1 A2",
-            because="`File exists` does not say who holds the lock, for how long, or until when.",
+    variants={
+        "naive": Variant(
+            summary="creates a directory as a lock, and fails if it exists",
+            schedule="A1 B1 A2",
+            explanation=(
+                "`File exists` does not say who holds the lock, for how long, or until when."
+            ),
         ),
-        "wrong-wait-silently": Way(
-            says="waits silently until the other build is done",
-            shows="A1 B1 A2",
-            because="A command that waits without a message looks like a command that hangs.",
+        "wrong-wait-silently": Variant(
+            summary="waits silently until the other build is done",
+            schedule="A1 B1 A2",
+            explanation="A command that waits without a message looks like a command that hangs.",
         ),
-        "fixed": Way(
-            says="runs `tool build`, which fails with LOCK_HELD, the holder and retry_after_ms",
+        "fixed": Variant(
+            summary="runs `tool build`, which fails with LOCK_HELD, the holder and retry_after_ms",
             program=("build",),
-            shows="A1 B1 A2",
-            because=(
+            schedule="A1 B1 A2",
+            explanation=(
                 "The error of B names the process of A and says when to try again. The exit code "
                 "is 75."
             ),
@@ -127,21 +129,21 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/contract/library_errors.py:LibraryFailure.__init__",
-            says="do not say when to try again",
+            summary="do not say when to try again",
             pattern="self.retry_after_ms = row.retry_after_ms(error)",
             instead="pass",
             breaks="failed with an error that does not say what to do",
         ),
         Removal(
             "kit/contract/library_errors.py:_lock_held_context",
-            says="do not name the holder",
+            summary="do not name the holder",
             pattern='facts["holder"] = holders[0]',
             instead="pass",
             breaks="failed with an error that does not say what to do",
         ),
         Removal(
             "kit/safety/lock.py:Lock._acquire",
-            says="wait until the other build is done",
+            summary="wait until the other build is done",
             pattern="deadline = asked_at + seconds_to_wait",
             instead="deadline = asked_at + 60",
             breaks="had to wait",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...scenario import History, Removal, Scenario, Step, Way
+from ...scenario import History, Removal, Scenario, Step, Variant
 
 MAX_SHOWN_CHARACTERS = 60
 
@@ -37,8 +37,9 @@ def write_lines(name: str, worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
-    """Run with a home directory of its own, as in two containers: A and B share the path, but no
-    lock.
+    """Run `tool process` with a home directory of its own, as in a container.
+
+    So A and B share the output path, but no lock.
     """
     home = Path(os.environ["HOME"], worker)
     home.mkdir(mode=0o700)
@@ -54,12 +55,12 @@ def prepare(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Results:
-    """What the runs have written."""
+    """The results of the runs."""
 
     shared: str
-    """What the shared file contains."""
+    """The content of the shared file."""
     owner_of_result: dict[str, str]
-    """For each worker, whose result it reads as its own."""
+    """For each worker, the worker whose result it reads as its own."""
 
     def __str__(self) -> str:
         return self.shared
@@ -84,7 +85,7 @@ def look(directory: Path) -> Results:
 
 
 def shown(text: str, owner: str) -> str:
-    """Return a short text for the content of a file. `owner` is empty if it is nobody's result."""
+    """Return a short text for the content of a file. `owner` is empty if it is no result."""
     if owner:
         return f"result of {owner}"
     one_line = text.replace("\n", " / ").replace("\0", "·").strip()
@@ -94,7 +95,7 @@ def shown(text: str, owner: str) -> str:
 
 
 def find_owner(file: Path, directory: Path) -> str:
-    """Return the worker whose result this file has. Return an empty text if it has none."""
+    """Return the worker whose result is in this file, or "" if there is none."""
     text = file.read_text()
     for letter in "ABC":
         if text == f"{letter} begins\n{letter} ends\n":
@@ -111,11 +112,11 @@ def invariant(history: History) -> Iterator[str]:
 
     A worker that fails reports that the path is taken.
     """
-    for letter in history.served:
+    for letter in history.succeeded:
         if history.now.owner_of_result.get(letter) != letter:
             yield f"{letter} reported success, but reads a result that is not its own."
     for letter in history.failed:
-        if not reports_taken_path(history.answers.get(letter)):
+        if not reports_taken_path(history.responses.get(letter)):
             yield f"{letter} failed because of the other worker."
 
 
@@ -147,33 +148,33 @@ scenario = Scenario(
         "read?"
     ),
     shared="the shared name",
-    ways={
-        "naive": Way(
-            says="writes result.json line by line",
-            shows="A1 A2 B1 B2 A3 A4",
-            because="B emptied the file while A wrote, so A read lines of both.",
+    variants={
+        "naive": Variant(
+            summary="writes result.json line by line",
+            schedule="A1 A2 B1 B2 A3 A4",
+            explanation="B emptied the file while A wrote, so A read lines of both.",
         ),
-        "wrong-fixed-temporary": Way(
-            says="writes result.tmp, then renames it to a name of its own",
-            shows="A1 A2 B1 A3 A4",
-            because="A renamed the file that B was writing.",
+        "wrong-fixed-temporary": Variant(
+            summary="writes result.tmp, then renames it to a name of its own",
+            schedule="A1 A2 B1 A3 A4",
+            explanation="A renamed the file that B was writing.",
         ),
-        "fixed": Way(
-            says=(
+        "fixed": Variant(
+            summary=(
                 "runs `tool process --output`, which uses a unique temporary name and publishes "
                 "it with a link"
             ),
-            shows="A1 B1 A2 B2 A3 B3",
-            because=(
+            schedule="A1 B1 A2 B2 A3 B3",
+            explanation=(
                 "A was first. The link of B was rejected because the name existed, so B reported "
                 "OUTPUT_EXISTS."
             ),
         ),
-        "fixed-session": Way(
-            says="runs `tool process --session-id`, which uses one directory for each session",
+        "fixed-session": Variant(
+            summary="runs `tool process --session-id`, which uses one directory for each session",
             program=("process", "--input", "{worker}.csv", "--session-id", "session-{worker}"),
-            shows="A1 B1 A2 B2 A3 B3",
-            because="A and B share no name, so neither has to wait.",
+            schedule="A1 B1 A2 B2 A3 B3",
+            explanation="A and B share no name, so neither has to wait.",
         ),
     },
     steps=(
@@ -188,28 +189,28 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "kit/safety/atomic_file.py:create",
-            says="publish with a rename, which replaces an existing file",
+            summary="publish with a rename, which replaces an existing file",
             pattern="_write_and_publish(path, content, FOR_ALL, _publish_by_link)",
             instead="_write_and_publish(path, content, FOR_ALL, _publish_by_rename)",
             breaks="reads a result that is not its own",
         ),
         Removal(
             "kit/safety/atomic_file.py:_temporary_path",
-            says="use the same temporary name for all",
+            summary="use the same temporary name for all",
             pattern='f".{_stem(target)}.{os.getpid()}-{random_part}.tmp"',
             instead='f".{_stem(target)}.1-00000000.tmp"',
             breaks="reported success, but reads",
         ),
         Removal(
             "sample/output.py:publish",
-            says="do not check whose result was published first",
+            summary="do not check whose result was published first",
             pattern="check_output(path, identity, overwrite=False)",
             instead='("created", None)',
             breaks="reads a result that is not its own",
         ),
         Removal(
             "kit/safety/session.py:open_session",
-            says="use one directory for all sessions",
+            summary="use one directory for all sessions",
             pattern="private_directory(root) / session_id",
             instead='private_directory(root) / "session"',
             breaks="failed because of the other worker",

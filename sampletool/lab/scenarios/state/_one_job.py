@@ -1,4 +1,4 @@
-"""One job that must be done once, for the scenarios in which two workers want it."""
+"""One job that must be done once, for scenarios in which two workers compete for it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,11 +7,12 @@ from ...scenario import History
 
 
 def do_it(worker: str) -> None:
-    """Note that this worker has done the job."""
+    """Create a file that says that this worker has done the job."""
     Path(f"done-by-{worker}").touch()
 
 
 def look(directory: Path) -> str:
+    """Return the workers that have done the job as text."""
     workers = sorted(path.name[-1] for path in directory.glob("done-by-*"))
     if not workers:
         return "nobody"

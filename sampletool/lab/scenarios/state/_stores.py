@@ -1,8 +1,8 @@
 """The production store, as the scenarios use it: SQLite, or the server of TOOL_LAB_STORE.
 
-With SQLite, each lock and each statement is a step. A server is not stepped: there, a step is a
-whole verb of the store, which this file announces with an audit event of its own. What happens
-inside the server is the server's promise.
+With SQLite, each lock and each statement is a step. On a server, a step is a whole verb of the
+store, such as `state_set`, which this module announces with an audit event of its own. The lab does
+not step the server itself, and relies on its guarantees.
 """
 
 import os
@@ -17,7 +17,7 @@ from ....kit.safety.signals import Signals
 from ....state.connect import open_store
 from ....state.retry_policy import RetryPolicy
 from ....state.store import Store
-from ...ours import PATIENT_WAIT_SECONDS, lock_named
+from ...production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ...scenario import STORE_VARIABLE, Removal, Step
 
 __all__ = ["key", "no_transaction", "open_here", "steps", "writes"]
@@ -54,18 +54,18 @@ def open_here(directory: Path | None = None) -> Store:
 
 
 def store_in(directory: Path) -> AbstractContextManager[Store]:
-    """Open the store of a run from outside, and close it at the end of the block."""
+    """Open the store of the run in this directory, and close it at the end of the block."""
     return closing(open_here(directory))
 
 
 def prepare(directory: Path) -> None:
-    """Create the store, without anything that a worker looks for."""
+    """Create the store, with one key that no worker uses."""
     with store_in(directory) as store:
         store.state_set(key("another", directory), "")
 
 
 def key(name: str, directory: Path | None = None) -> str:
-    """Return a name that no other run uses, not even on a server that runs share."""
+    """Return a key that no other run uses, even if the runs share a server."""
     if directory is None:
         directory = Path.cwd()
     return f"{directory.parent.name}.{name}"
@@ -81,18 +81,18 @@ def has(store: Store, name: str) -> bool:
 
 
 def steps(name: str, *, sql: str, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
-    """Return one step: the statement that begins like this on SQLite, and the verb on a server."""
+    """Return a step in two forms: a statement that begins with `sql`, and a verb on a server."""
     return Step(name, "sql", "state.db", statement=sql, after=after), _on_server(name, verb, after)
 
 
 def writes(name: str, *, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
-    """Return one step: a verb that writes. On SQLite, it begins by asking for the store's lock."""
+    """Return a step that writes in two forms: a request for the SQLite lock, and a verb."""
     on_sqlite = Step(name, "fcntl.flock", _LOCK_FILE, kind="lock", after=after)
     return on_sqlite, _on_server(name, verb, after)
 
 
 def transaction(verb: str, statements: dict[str, str]) -> tuple[Step, ...]:
-    """Return the steps of a verb on SQLite: its lock, these statements, and its commit."""
+    """Return the steps of a verb on SQLite: lock, these statements, and commit."""
     statement_steps = []
     for name, statement in statements.items():
         statement_steps.append(Step(name, "sql", "state.db", statement=statement))
@@ -100,6 +100,7 @@ def transaction(verb: str, statements: dict[str, str]) -> tuple[Step, ...]:
 
 
 def _on_server(name: str, verb: str, after: tuple[str, ...]) -> Step:
+    """Return a step that is a verb of the store on a server."""
     return Step(name, VERB, statement=verb.upper(), after=after)
 
 
@@ -134,8 +135,9 @@ with (
 
 
 def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:
-    """Return the removals of the mechanism that every write rests on: a transaction that begins
-    with its lock.
+    """Return the removals of the mechanism that protects every write.
+
+    This mechanism is a transaction that takes its lock before it reads.
     """
     return no_transaction(breaks), with_reading_first(refused)
 
@@ -144,7 +146,7 @@ def no_transaction(breaks: str) -> Removal:
     """Return the removal of the transaction and its lock."""
     return Removal(
         "state/sqlite.py:SqliteStore.transact",
-        says="run each statement by itself, without a lock and without a transaction",
+        summary="run each statement by itself, without a lock and without a transaction",
         pattern=_TRANSACTION,
         instead="with self._our_errors():\n    return body(self._open(to_write=True))",
         breaks=breaks,
@@ -155,7 +157,7 @@ def with_reading_first(breaks: str) -> Removal:
     """Return the removal of the lock before the first read."""
     return Removal(
         "state/sqlite.py:SqliteStore.transact",
-        says="begin the transaction with a read, and take no lock before it",
+        summary="begin the transaction with a read, and take no lock before it",
         pattern=_TRANSACTION,
         instead="""\
 with self._our_errors():

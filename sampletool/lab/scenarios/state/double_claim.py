@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ....kit.contract.errors import VersionConflict
 from ....state.protocol import NewTask
-from ...scenario import Scenario, Step, Way
+from ...scenario import Scenario, Step, Variant
 from ._one_job import do_it, invariant, look
 from ._stores import has, key, open_here, steps, store_in, transaction, unprotected, writes
 
@@ -76,21 +76,21 @@ scenario = Scenario(
     question="There is one free job. A looks, B looks, A takes it, B takes it. Who does the work?",
     shared="who did it",
     private=("item",),
-    ways={
-        "naive": Way(
-            says="looks for a free job, then marks it",
-            because="B took the job that it had seen free before A took it.",
+    variants={
+        "naive": Variant(
+            summary="looks for a free job, then marks it",
+            explanation="B took the job that it had seen free before A took it.",
         ),
-        "wrong-look-again": Way(
-            says="marks the job, then checks that the mark is its own",
-            shows="A1 B1 A2 A3 B2 B3",
-            because=(
+        "wrong-look-again": Variant(
+            summary="marks the job, then checks that the mark is its own",
+            schedule="A1 B1 A2 A3 B2 B3",
+            explanation=(
                 "A looked again before B wrote its mark. B looked again after that. Both found "
                 "their own mark."
             ),
         ),
-        "wrong-expiry": Way(
-            says="sets a mark that expires after an hour, if there is no mark",
+        "wrong-expiry": Variant(
+            summary="sets a mark that expires after an hour, if there is no mark",
             steps=(
                 *steps(
                     "get: no mark",
@@ -99,10 +99,10 @@ scenario = Scenario(
                 ),
                 *writes("set", verb="state_set"),
             ),
-            because="The time at which a mark expires does not change who may set it.",
+            explanation="The time at which a mark expires does not change who may set it.",
         ),
-        "fixed": Way(
-            says="runs `tool task claim`, which looks and takes in one transaction",
+        "fixed": Variant(
+            summary="runs `tool task claim`, which looks and takes in one transaction",
             steps=(
                 Step(
                     "free expired jobs",
@@ -116,16 +116,18 @@ scenario = Scenario(
                     {"look": "SELECT ID, GENERATION", "take it": "UPDATE tool_tasks SET STATUS"},
                 ),
             ),
-            shows="A1 B1",
-            because="B looked only after A had taken the job, and found no free job.",
+            schedule="A1 B1",
+            explanation="B looked only after A had taken the job, and found no free job.",
         ),
-        "fixed-set-if-absent": Way(
-            says="runs `tool state set --if-version 0`, which sets the mark only if there is none",
+        "fixed-set-if-absent": Variant(
+            summary=(
+                "runs `tool state set --if-version 0`, which sets the mark only if there is none"
+            ),
             steps=transaction(
                 "state_set", {"compare": "WITH CLOCK", "set": "INSERT INTO tool_state"}
             ),
-            shows="A1 B1",
-            because="B's write found A's mark and was rejected.",
+            schedule="A1 B1",
+            explanation="B's write found A's mark and was rejected.",
         ),
     },
     steps=(

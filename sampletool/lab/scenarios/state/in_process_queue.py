@@ -13,7 +13,7 @@ from typing import Any
 
 from ....state.memory import MemoryStore
 from ....state.protocol import NewTask
-from ...scenario import Removal, Scenario, Step, Way
+from ...scenario import Removal, Scenario, Step, Variant
 from ._one_job import do_it, invariant, look
 
 __all__ = ["invariant", "look"]
@@ -87,36 +87,38 @@ scenario = Scenario(
     shared="who did it",
     private=("item",),
     world=World,
-    ways={
-        "naive": Way(
-            says="looks at the list, awaits, takes the job",
-            because="While A waited for permission, B looked at the list and saw the same job.",
+    variants={
+        "naive": Variant(
+            summary="looks at the list, awaits, takes the job",
+            explanation="While A waited for permission, B looked at the list and saw the same job.",
         ),
-        "wrong-look-again": Way(
-            says="looks again after the await, but awaits once more before it takes the job",
+        "wrong-look-again": Variant(
+            summary="looks again after the await, but awaits once more before it takes the job",
             steps=(
                 Step("look, then await", ""),
                 Step("look again, then await", ""),
                 Step("take", ""),
             ),
-            because="A second look helps only if no await follows before the job is taken.",
+            explanation="A second look helps only if no await follows before the job is taken.",
         ),
-        "fixed": Way(
-            says="looks, awaits and takes the job under one asyncio.Lock",
-            shows="A1 B1 A2",
-            because="B waited for the lock while A waited for permission, and then found no job.",
+        "fixed": Variant(
+            summary="looks, awaits and takes the job under one asyncio.Lock",
+            schedule="A1 B1 A2",
+            explanation=(
+                "B waited for the lock while A waited for permission, and then found no job."
+            ),
         ),
-        "fixed-without-await": Way(
-            says="awaits first, then looks and takes the job without an await in between",
+        "fixed-without-await": Variant(
+            summary="awaits first, then looks and takes the job without an await in between",
             steps=(Step("await", ""), Step("look and take", "")),
-            because="A looked and took the job in one step, so B found no job.",
+            explanation="A looked and took the job in one step, so B found no job.",
         ),
     },
     steps=(Step("look, then await", ""), Step("take", "")),
     mechanisms=(
         Removal(
             "state/memory.py:MemoryStore._change",
-            says="do not take the lock",
+            summary="do not take the lock",
             pattern="async with self._lock:\n    ...",
             instead="if self._lock:\n    ...",
             breaks="the job was done by A and B",

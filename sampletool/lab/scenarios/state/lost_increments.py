@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...scenario import History, Scenario, Way
+from ...scenario import History, Scenario, Variant
 from ._stores import key, open_here, steps, store_in, transaction, unprotected, writes
 
 
@@ -44,7 +44,7 @@ def look(directory: Path) -> int:
 
 def invariant(history: History) -> Iterator[str]:
     """Each worker that has reported success is counted, and no worker fails."""
-    reported = len(history.served)
+    reported = len(history.succeeded)
     if history.now < reported:
         yield f"{reported} workers reported success, but the counter is {history.now}."
     for letter in history.failed:
@@ -66,23 +66,23 @@ scenario = Scenario(
     ),
     shared="counter",
     private=("count",),
-    ways={
-        "naive": Way(
-            says="reads the number, adds one, writes it back",
-            because="Both read 0, and both wrote 1.",
+    variants={
+        "naive": Variant(
+            summary="reads the number, adds one, writes it back",
+            explanation="Both read 0, and both wrote 1.",
         ),
-        "wrong-thread-lock": Way(
-            says="does the same under a lock for threads",
-            because="Each process has a lock of its own, so the locks exclude nobody.",
+        "wrong-thread-lock": Variant(
+            summary="does the same under a lock for threads",
+            explanation="Each process has a lock of its own, so the locks exclude nobody.",
         ),
-        "fixed": Way(
-            says="runs `tool counter add`, which reads and writes in one transaction",
+        "fixed": Variant(
+            summary="runs `tool counter add`, which reads and writes in one transaction",
             steps=transaction(
                 "counter_add",
                 {"read": "SELECT VALUE FROM tool_counters", "write": "INSERT INTO tool_counters"},
             ),
-            shows="A1 B1",
-            because="B waited until A had committed, and added one to the new number.",
+            schedule="A1 B1",
+            explanation="B waited until A had committed, and added one to the new number.",
         ),
     },
     steps=(

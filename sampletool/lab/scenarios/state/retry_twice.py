@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ....state.protocol import Once
-from ...scenario import History, Removal, Scenario, Step, Way
+from ...scenario import History, Removal, Scenario, Step, Variant
 from ._stores import (
     has,
     key,
@@ -65,7 +65,7 @@ def fixed_slow(worker: str) -> None:
 
 
 def no_response_yet() -> bool:
-    """Return whether B, the second attempt, has a reason to start: no response has arrived."""
+    """Return whether no response has arrived. Only then, B starts the second attempt."""
     return "response" not in os.listdir(".")
 
 
@@ -82,9 +82,9 @@ def invariant(history: History) -> Iterator[str]:
     """No order is booked twice. It is booked when an attempt has responded, and all agree."""
     if history.now > 1:
         yield f"one order was sent, and {history.now} are booked."
-    if history.now < 1 and (history.served or history.is_over):
+    if history.now < 1 and (history.succeeded or history.is_over):
         yield "one order was sent, and none is booked."
-    for letter, response in history.answers.items():
+    for letter, response in history.responses.items():
         if response.get("booked", 1) != 1:
             yield f"{letter} got another result than the first attempt."
 
@@ -114,22 +114,24 @@ scenario = Scenario(
     shared="booked",
     strikes="!",
     in_turn=True,
-    ways={
-        "naive": Way(
-            says="books the order, then responds",
-            shows="A1 A2 A3 A!",
-            because=(
+    variants={
+        "naive": Variant(
+            summary="books the order, then responds",
+            schedule="A1 A2 A3 A!",
+            explanation=(
                 "A was killed after its commit and before its response, so B booked the order "
                 "again."
             ),
         ),
-        "wrong-remember-afterwards": Way(
-            says="books the order, then stores that it is booked",
-            shows="A1 A2 A3 A4 A!",
-            because="Booking and storing the mark were two commits, and A was killed between them.",
+        "wrong-remember-afterwards": Variant(
+            summary="books the order, then stores that it is booked",
+            schedule="A1 A2 A3 A4 A!",
+            explanation=(
+                "Booking and storing the mark were two commits, and A was killed between them."
+            ),
         ),
-        "wrong-mark-first": Way(
-            says="stores a mark, then books the order",
+        "wrong-mark-first": Variant(
+            summary="stores a mark, then books the order",
             steps=(
                 *steps(
                     "any mark?",
@@ -141,26 +143,26 @@ scenario = Scenario(
             ),
             in_turn=False,
             strikes="",
-            shows="A1 B1 A2 B2 A3 B3",
-            because="Both looked for a mark before either of them stored one.",
+            schedule="A1 B1 A2 B2 A3 B3",
+            explanation="Both looked for a mark before either of them stored one.",
         ),
-        "fixed": Way(
-            says="runs `tool counter add` with a key, which is stored in the same transaction",
+        "fixed": Variant(
+            summary="runs `tool counter add` with a key, which is stored in the same transaction",
             steps=(
                 Step("any response?", "os.listdir", "here"),
                 *TRANSACTION,
                 Step("respond", "open", "response", kind="write"),
             ),
-            shows="A1 A2 A3 A4 A5 A!",
-            because="B found the key and the result of A, and booked nothing.",
+            schedule="A1 A2 A3 A4 A5 A!",
+            explanation="B found the key and the result of A, and booked nothing.",
         ),
-        "fixed-slow": Way(
-            says="does the same, while A is slow and B starts before A responds",
+        "fixed-slow": Variant(
+            summary="does the same, while A is slow and B starts before A responds",
             steps=TRANSACTION,
             in_turn=False,
             strikes="",
-            shows="A1 B1",
-            because="B waited for A's transaction, found the key, and booked nothing.",
+            schedule="A1 B1",
+            explanation="B waited for A's transaction, found the key, and booked nothing.",
         ),
     },
     steps=(
@@ -178,7 +180,7 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "state/sql.py:SqlStore.write",
-            says="do not store the key",
+            summary="do not store the key",
             pattern="_remember(db, write, data)",
             instead="pass",
             breaks=_BOOKED_TWICE,
@@ -186,7 +188,7 @@ scenario = Scenario(
         no_transaction(_BOOKED_TWICE),
         Removal(
             "state/sql.py:SqlStore.write",
-            says="store the key in a transaction of its own",
+            summary="store the key in a transaction of its own",
             pattern="""\
 def body(db: Session) -> Reply:
     ...
@@ -210,7 +212,7 @@ return reply
         ),
         Removal(
             "state/sql.py:SqlStore.write",
-            says="do not look for the key",
+            summary="do not look for the key",
             pattern="remembered = _find_result(db, write)",
             instead="remembered = None",
             breaks=_BOOKED_TWICE,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from ...scenario import History, Scenario, Step, Way
+from ...scenario import History, Scenario, Step, Variant
 from ._stores import key, open_here, store_in, transaction, with_reading_first
 
 HOUR_SECONDS = 3600
@@ -70,8 +70,8 @@ def invariant(history: History) -> Iterator[str]:
     """No worker fails because of another one, and each worker that reports success is counted."""
     for letter in history.failed:
         yield f"{letter} failed at once: database is locked."
-    if history.is_over and history.now != len(history.served):
-        yield f"{len(history.served)} workers reported success, but the number is {history.now}."
+    if history.is_over and history.now != len(history.succeeded):
+        yield f"{len(history.succeeded)} workers reported success, but the number is {history.now}."
 
 
 scenario = Scenario(
@@ -90,24 +90,24 @@ scenario = Scenario(
     ),
     shared="count",
     private=("count",),
-    ways={
-        "naive": Way(
-            says="runs BEGIN, reads, writes, with a timeout of an hour",
-            because=(
+    variants={
+        "naive": Variant(
+            summary="runs BEGIN, reads, writes, with a timeout of an hour",
+            explanation=(
                 "The snapshot of B is out of date. No wait can change that, so SQLite rejects the "
                 "write at once."
             ),
         ),
-        "wrong-try-again": Way(
-            says="does the same, and repeats the statement that failed",
-            shows="A1 B1 A2 B2 B3 B4",
-            because="B sees its old snapshot until its transaction ends.",
+        "wrong-try-again": Variant(
+            summary="does the same, and repeats the statement that failed",
+            schedule="A1 B1 A2 B2 B3 B4",
+            explanation="B sees its old snapshot until its transaction ends.",
         ),
-        "fixed": Way(
-            says="runs `tool counter add`, which uses BEGIN IMMEDIATE under a fair lock",
+        "fixed": Variant(
+            summary="runs `tool counter add`, which uses BEGIN IMMEDIATE under a fair lock",
             steps=transaction("counter_add", {"read": "SELECT VALUE FROM tool_counters"}),
-            shows="A1 B1 A2 A3",
-            because="B started to read only after A had committed.",
+            schedule="A1 B1 A2 A3",
+            explanation="B started to read only after A had committed.",
         ),
     },
     steps=(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ....state.update import update
-from ...scenario import History, Removal, Scenario, Way
+from ...scenario import History, Removal, Scenario, Variant
 from ._stores import key, open_here, steps, store_in, writes
 
 
@@ -50,11 +50,11 @@ def look(directory: Path) -> str:
 
 def invariant(history: History) -> Iterator[str]:
     """When a worker has reported success, its change is in the text."""
-    for letter in history.served:
+    for letter in history.succeeded:
         if history.now.split().count(f"+{letter}") != 1:
             yield f"{letter} reported success, but its change is not in the text."
     for letter in history.letters:
-        if history.is_over and letter not in history.served:
+        if history.is_over and letter not in history.succeeded:
             yield f"{letter} failed to make its change."
 
 
@@ -72,21 +72,23 @@ scenario = Scenario(
     ),
     shared="text",
     private=("text",),
-    ways={
-        "naive": Way(
-            says="reads, thinks, writes",
-            shows="A1 B1 B2 A2",
-            because="A's text was based on the version before B's change.",
+    variants={
+        "naive": Variant(
+            summary="reads, thinks, writes",
+            schedule="A1 B1 B2 A2",
+            explanation="A's text was based on the version before B's change.",
         ),
-        "wrong-read-again": Way(
-            says="reads once more before the write, and starts again if the text has changed",
-            shows="A1 A2 B1 B2 B3 A3",
-            because="B wrote between A's second read and A's write.",
+        "wrong-read-again": Variant(
+            summary="reads once more before the write, and starts again if the text has changed",
+            schedule="A1 A2 B1 B2 B3 A3",
+            explanation="B wrote between A's second read and A's write.",
         ),
-        "fixed": Way(
-            says="runs `tool state set --if-version`, and reads again if another write came first",
-            shows="A1 B1 B2 A2 A3 A4",
-            because=(
+        "fixed": Variant(
+            summary=(
+                "runs `tool state set --if-version`, and reads again if another write came first"
+            ),
+            schedule="A1 B1 B2 A2 A3 A4",
+            explanation=(
                 "A's first write was rejected, because the version had changed. A's second write "
                 "was based on B's text."
             ),
@@ -101,21 +103,21 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "state/sql_verbs.py:_lock_value",
-            says="do not compare the version",
+            summary="do not compare the version",
             pattern="if_version is not None and if_version != current_version",
             instead="if_version is None and current_version < 0",
             breaks="reported success, but its change is not in the text",
         ),
         Removal(
             "state/update.py:update",
-            says="do not send the version that was read",
+            summary="do not send the version that was read",
             pattern="store.state_set(key, change(value), if_version=version)",
             instead="store.state_set(key, change(value))",
             breaks="reported success, but its change is not in the text",
         ),
         Removal(
             "state/update.py:update",
-            says="do not try again",
+            summary="do not try again",
             pattern="attempt == attempts - 1",
             instead="attempt < attempts",
             breaks="failed to make its change",

@@ -12,8 +12,8 @@ from pathlib import Path
 from ....kit.contract.errors import KeyNotFound
 from ....state.store import Store
 from ....state.update import update
-from ...ours import PATIENT_WAIT_SECONDS, lock_named
-from ...scenario import History, Removal, Scenario, Step, Way
+from ...production_lock import PATIENT_WAIT_SECONDS, lock_named
+from ...scenario import History, Removal, Scenario, Step, Variant
 from ._stores import key, open_here, steps, store_in, writes
 
 MOST_ADMINS = 10
@@ -118,30 +118,32 @@ scenario = Scenario(
     ),
     question="There are two admins, A and B. Both count, then both leave. How many admins remain?",
     shared="the team",
-    ways={
-        "naive": Way(
-            says="counts the admins, then deletes its own row",
-            because="Both counted two, and each deleted another row.",
+    variants={
+        "naive": Variant(
+            summary="counts the admins, then deletes its own row",
+            explanation="Both counted two, and each deleted another row.",
         ),
-        "wrong-own-version": Way(
-            says="deletes its own row only if the version of that row has not changed",
-            because=(
+        "wrong-own-version": Variant(
+            summary="deletes its own row only if the version of that row has not changed",
+            explanation=(
                 "Nobody else has changed A's row or B's row. What has changed is the number of "
                 "rows."
             ),
         ),
-        "wrong-own-lock": Way(
-            says="holds a lock for its own row while it counts and deletes",
+        "wrong-own-lock": Variant(
+            summary="holds a lock for its own row while it counts and deletes",
             steps=(
                 Step("lock own row", "fcntl.flock", "admin-?", kind="lock", holds=False),
                 *COUNT,
                 *writes("leave", verb="state_unset", after=("count",)),
             ),
-            shows="A1 B1 A2 B2 A3 B3",
-            because="A and B hold different locks, so neither of them waits.",
+            schedule="A1 B1 A2 B2 A3 B3",
+            explanation="A and B hold different locks, so neither of them waits.",
         ),
-        "fixed": Way(
-            says="keeps the admins in one value, and changes it with `tool state set --if-version`",
+        "fixed": Variant(
+            summary=(
+                "keeps the admins in one value, and changes it with `tool state set --if-version`"
+            ),
             steps=(
                 *steps(
                     "read",
@@ -151,8 +153,8 @@ scenario = Scenario(
                 *writes("write", verb="state_set"),
             ),
             prepare=prepare_one_value,
-            shows="A1 B1 A2 B2 B3 B4",
-            because=(
+            schedule="A1 B1 A2 B2 B3 B4",
+            explanation=(
                 "Both write the same value, so B's write was rejected. B read again, and stayed."
             ),
         ),
@@ -161,14 +163,14 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "state/sql_verbs.py:_lock_value",
-            says="do not compare the version",
+            summary="do not compare the version",
             pattern="if_version is not None and if_version != current_version",
             instead="if_version is None and current_version < 0",
             breaks="left, but is an admin again",
         ),
         Removal(
             "state/update.py:update",
-            says="do not try again",
+            summary="do not try again",
             pattern="attempt == attempts - 1",
             instead="attempt < attempts",
             breaks="failed instead of staying",

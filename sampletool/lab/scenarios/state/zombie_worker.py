@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....state.protocol import UNCONDITIONAL, Claimed, Fence, NewTask, Once
-from ...scenario import History, Removal, Scenario, Way
+from ...scenario import History, Removal, Scenario, Variant
 from ._stores import key, open_here, steps, store_in, writes
 
 LEASE_MS = {"A": 1, "B": 60_000}
@@ -60,7 +60,7 @@ def prepare(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class Job:
-    """Who has the job, and the result that is stored."""
+    """The owner of the job, and the stored result."""
 
     owner: str
     result: str
@@ -108,21 +108,23 @@ scenario = Scenario(
     ),
     shared="item",
     private=("task.generation",),
-    ways={
-        "naive": Way(
-            says="claims, works, writes the result",
-            shows="A1 B1 B2 A2",
-            because="A did not know that its claim had expired, and the store did not check.",
+    variants={
+        "naive": Variant(
+            summary="claims, works, writes the result",
+            schedule="A1 B1 B2 A2",
+            explanation="A did not know that its claim had expired, and the store did not check.",
         ),
-        "wrong-look-first": Way(
-            says="checks that its claim is current, then writes",
-            shows="A1 A2 B1 B2 B3 A3",
-            because="A checked in time, and was paused between the check and the write.",
+        "wrong-look-first": Variant(
+            summary="checks that its claim is current, then writes",
+            schedule="A1 A2 B1 B2 B3 A3",
+            explanation="A checked in time, and was paused between the check and the write.",
         ),
-        "fixed": Way(
-            says="writes with --fence, so that the store checks the claim in the same transaction",
-            shows="A1 B1 B2 A2",
-            because=(
+        "fixed": Variant(
+            summary=(
+                "writes with --fence, so that the store checks the claim in the same transaction"
+            ),
+            schedule="A1 B1 B2 A2",
+            explanation=(
                 "A wrote with claim 1. The job was at claim 2, so the store rejected the write."
             ),
         ),
@@ -135,21 +137,21 @@ scenario = Scenario(
     mechanisms=(
         Removal(
             "state/store.py:Store._write",
-            says="do not send the fencing token",
+            summary="do not send the fencing token",
             pattern="key = remembered_key(once, verb, str(name))",
             instead="once, key = (UNCONDITIONAL, None)",
             breaks="wrote its result while B had the job",
         ),
         Removal(
             "state/sql_verbs.py:lock_claim",
-            says="do not compare the number of the claim",
+            summary="do not compare the number of the claim",
             pattern="found.generation != claim.generation",
             instead="found.generation < claim.generation",
             breaks="wrote its result while B had the job",
         ),
         Removal(
             "state/sql.py:SqlStore.write",
-            says="check the claim before the transaction",
+            summary="check the claim before the transaction",
             pattern="""\
 def body(db: Session) -> Reply:
     if write.key is not None:

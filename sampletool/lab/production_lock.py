@@ -1,4 +1,4 @@
-"""The production lock, as the fixed variants of the scenarios take it."""
+"""Create the production lock of the tool, for the fixed variants of the scenarios."""
 
 from pathlib import Path
 
