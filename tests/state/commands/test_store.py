@@ -234,7 +234,7 @@ def test_a_claim_can_be_passed_as_it_is_printed(tool: Tool, workspace: Path) -> 
     assert tool("task", "renew", first).data["generation"] == 1
     assert tool("task", "release", second).data == {"id": "c", "generation": 1, "effect": "updated"}
     assert tool("task", "finish", first).data == {"id": "a:b", "generation": 1, "effect": "updated"}
-    assert "not a claim such as ann:1" in tool("task", "finish", "c").error["message"]
+    assert "not a claim, such as ann:1" in tool("task", "finish", "c").error["message"]
 
 
 @pytest.mark.parametrize("group", ["counter", "state", "task"])
