@@ -8,8 +8,8 @@ class ScenarioNotFound(ToolError):
 
     code, exit_status = "SCENARIO_NOT_FOUND", ExitStatus.NOT_FOUND
 
-    sentence = "There is no scenario {scenario!r}."
-    advice = "`{PROGRAM} lab list` shows the scenarios."
+    sentence = "There is no race {scenario!r}."
+    advice = "To see the names of all races, run `{PROGRAM} lab list`."
 
 
 class NoExercise(ToolError):
@@ -27,7 +27,8 @@ class CannotTry(ToolError):
     sentence = "{file} cannot be tried: {problem}."
     advice = (
         "Correct the file, then run the command again. "
-        "For a file that works, run `{PROGRAM} lab exercise lost-config-update`."
+        "For a file that works, run "
+        "`{PROGRAM} lab exercise lost-config-update --output example.py`."
     )
 
 

@@ -78,7 +78,7 @@ def command(
         if read_regular(path, _MAX_BYTES, follow=False) != text:
             hint = (
                 "To keep your work, write to another file: --output FILE. "
-                f"Or run `{PROGRAM} lab try`."
+                f"To try your solution, run `{PROGRAM} lab try {path.name}`."
             )
             raise OutputExists(str(path), found="it has another text", suggestion=hint)
         effect: Effect = "unchanged"
