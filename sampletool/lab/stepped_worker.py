@@ -139,7 +139,11 @@ class Worker:
         return f"failed: {last_line or f'exit code {self.ended.status}'}"
 
     def _requests_lock_again(self, event: Event) -> bool:
-        """Return whether the worker asks for a lock that it has asked for before. Note the lock."""
+        """Return whether the worker asks again for a lock that it has not got or not released.
+
+        Add the lock to `requested_locks`. A second request means that the worker polls: its first
+        request has failed, so it has to wait for another worker.
+        """
         if event.name != "fcntl.flock" or event.facts["operation"] & fcntl.LOCK_UN:
             return False
         is_repetition = event.path in self.requested_locks
@@ -271,7 +275,10 @@ class EveryStepWorker(Worker):
         super()._run_event()
 
     def _add_lock_effects(self) -> None:
-        """Note the locks that the step has taken. At the end, add the release of all locks."""
+        """Add the locks that the step has taken to `taken_locks`.
+
+        If the worker has ended, add the release of all locks to the effects of the step.
+        """
         for resource, kind in self.effects.items():
             if kind == TAKE and resource.startswith("lock "):
                 self.taken_locks.add(resource)

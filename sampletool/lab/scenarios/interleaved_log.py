@@ -81,14 +81,14 @@ def look(directory: Path) -> str:
     if not log.exists():
         # This variant writes to a file and not to a pipe.
         log = directory / LOG
-    lines = [_shown(line) for line in log.read_text().splitlines()]
+    lines = [_short_name(line) for line in log.read_text().splitlines()]
     if not lines:
         return "(empty)"
     return " / ".join(lines)
 
 
-def _shown(line: str) -> str:
-    """Return a line of the log, or a short name for it."""
+def _short_name(line: str) -> str:
+    """Return a short name for a line of the log, or the line itself if it has none."""
     for letter, record in RECORDS.items():
         if line.encode() == record.rstrip():
             return f"line of {letter}"

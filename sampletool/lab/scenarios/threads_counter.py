@@ -86,7 +86,7 @@ class Memory:
 
     counter: int
     content: str
-    """What the config contains: none, empty or complete."""
+    """The state of the config: none, empty or complete."""
     loads: int
 
     def __str__(self) -> str:

@@ -56,7 +56,10 @@ class TryResult:
     not_explored: list[str]
     reasons: dict[str, int]
     run: Recording | None
-    """The run to draw: a broken run with few switches, or the requested schedule. None: no run."""
+    """The run to draw: the requested schedule, or else a broken run with few switches.
+
+    None if no run is drawn.
+    """
     next_exercise: str | None
     """The next exercise, or "" after the last one. None if the file is no solved exercise."""
 

@@ -16,7 +16,10 @@ from ...scenario import History, Removal, Scenario, Variant
 from ._stores import key, open_here, steps, store_in, writes
 
 LEASE_MS = {"A": 1, "B": 60_000}
-"""The claim of A expires at once."""
+"""The times after which the claims expire.
+
+The claim of A expires at once. To be sure, each worker waits for this before it claims the job.
+"""
 
 
 def naive(worker: str) -> None:
