@@ -139,7 +139,7 @@ class AccessFinder:
         """Add a file, so that `find` finds the accesses in its code and in its functions."""
         self._nodes[path] = _nodes_by_position(ast.parse(source))
         for each in _all_code(code):
-            self._note_assignments(each)
+            self._collect_assignments(each)
 
     def has_file(self, path: str) -> bool:
         """Return whether this file was added."""
@@ -169,7 +169,7 @@ class AccessFinder:
             return False
         return self._is_own_class(type(value))
 
-    def _note_assignments(self, code: CodeType) -> None:
+    def _collect_assignments(self, code: CodeType) -> None:
         """Store the variables and attributes that the code assigns to."""
         if _CHANGE_ANY_NAME & {*code.co_names}:
             self._any_name_may_change = True
@@ -270,7 +270,7 @@ class AccessFinder:
         return _write(_source_of(target), "objects")
 
     def _find_iteration(self, instruction: _Instruction, frame: FrameType) -> Access | None:
-        """Return the read of the next item in a loop. None if the items cannot change."""
+        """Return the read of the next item in a loop, or None if the items cannot change."""
         iterated = instruction.node
         if isinstance(iterated, ast.For):
             iterated = iterated.iter

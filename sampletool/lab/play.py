@@ -570,6 +570,7 @@ class Play:
         if stuck:
             verb = "wait" if len(stuck) > 1 else "waits"
             reasons.insert(0, f"{' and '.join(stuck)} {verb} for ever.")
+        # False sorts before True, so a reason that contains `breaks` comes first.
         return sorted(reasons, key=lambda reason: self.variant.breaks not in reason)
 
     def _crashes(self) -> list[str]:
@@ -589,7 +590,11 @@ class Play:
         return crashes
 
     def _refuse_idle_workers(self) -> None:
-        """Raise UnexpectedOutcome if a worker has exited without a step."""
+        """Raise UnexpectedOutcome if a worker has exited without a step.
+
+        No schedule controls such a worker, so its scenario names the wrong steps. This does not
+        hold for a worker that was struck, or that the tool has refused with an error response.
+        """
         struck = {event.worker for event in self.events if event.outcome == "struck"}
         for worker in self.workers:
             if worker.steps_begun > 0 or not worker.is_over or worker.letter in struck:

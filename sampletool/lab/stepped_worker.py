@@ -132,6 +132,7 @@ class Worker:
         """
         if self.ended is None or self.ended.status == 0:
             return None
+        # A worker that crashes prints no response, or one without an error code.
         with suppress(KeyError, TypeError):
             return f"got {response_of(self.ended)['error']['code']}"
         text = self.ended.stderr.decode("utf-8", "backslashreplace").strip()
@@ -191,6 +192,7 @@ class EveryStepWorker(Worker):
     None if the worker is not in such a loop.
     """
     last_named_step: str = "start"
+    """The last step with a name from the scenario. All other steps are named after their call."""
 
     def can_continue(self) -> bool:
         """Return whether the worker can take its next step without waiting for a lock or file."""
@@ -270,6 +272,7 @@ class EveryStepWorker(Worker):
         return step
 
     def _run_event(self) -> None:
+        """Run the next event, and add it to the events of the step."""
         if self.stepped.at is not None:
             self.step_events.append(self.stepped.at)
         super()._run_event()

@@ -103,6 +103,7 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
+    """Return the lines of the log as text."""
     return (directory / "log").read_text().strip().replace("\n", " / ") or "(empty)"
 
 

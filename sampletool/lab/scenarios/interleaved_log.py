@@ -77,6 +77,7 @@ def prepare_a_pipe(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
+    """Return the lines of the log, or those that the reader of the pipe has received."""
     log = directory / "received"
     if not log.exists():
         # This variant writes to a file and not to a pipe.

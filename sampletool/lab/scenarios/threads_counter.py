@@ -96,6 +96,7 @@ class Memory:
 
 
 def look(directory: Path) -> Memory:
+    """Return the values of the variables that the threads share."""
     if config is None:
         content = "none"
     elif config:

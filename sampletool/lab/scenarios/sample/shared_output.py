@@ -67,6 +67,7 @@ class Results:
 
 
 def look(directory: Path) -> Results:
+    """Return the content of the shared file, and which result each worker reads."""
     shared = "-"
     owner_of_result = {}
     for file in directory.glob("?.read"):
@@ -80,11 +81,11 @@ def look(directory: Path) -> Results:
         if owner:
             owner_of_result.setdefault(owner, owner)
         if file.parent == directory:
-            shared = shown(file.read_text(), owner)
+            shared = describe_content(file.read_text(), owner)
     return Results(shared, owner_of_result)
 
 
-def shown(text: str, owner: str) -> str:
+def describe_content(text: str, owner: str) -> str:
     """Return a short text for the content of a file.
 
     `owner` is the worker whose result it is, or "" if it is not the result of one worker.

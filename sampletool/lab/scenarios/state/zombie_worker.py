@@ -74,6 +74,7 @@ class Job:
 
 
 def look(directory: Path) -> Job:
+    """Return who has claimed the job, and the stored result."""
     with store_in(directory) as store:
         (task,) = store.task_list(key("queue", directory), None, 0, 1)
         result = store.state_get(key("result", directory))
