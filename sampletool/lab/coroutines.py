@@ -24,6 +24,7 @@ from .standing import position_of_coroutine, source_of
 from .stepped_worker import Worker
 
 _NO_PROCESS: Any = SimpleNamespace(at="", past=())
+"""Takes the place of the stepped process, which a coroutine does not have. It never exits."""
 
 
 class _Task(Worker):
@@ -38,6 +39,7 @@ class _Task(Worker):
         self.coroutine = variant.program(letter, world)
         source = source_of(scenario, variant)
         self._describe = partial(position_of_coroutine, self.coroutine, source, scenario.private)
+        # The steps of a coroutine have no file. Their field `file` is a pattern for its letter.
         self._steps = [step for step in variant.steps if fnmatchcase(letter, step.file)]
         self._awaited: Any = None
 

@@ -33,6 +33,7 @@ from .scenario import KILL, Scenario, is_right, with_every_step
 from .scratch import fork_server_for
 
 _AT_ONCE = 100
+"""The number of schedules that run as one batch. Progress is reported after each batch."""
 MOST_SCHEDULES = 50
 """The default limit for the schedules in which every call is a step."""
 
@@ -55,16 +56,21 @@ class Exploration:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """The problems, each with the number of its schedules. The most frequent one is first."""
+        """The number of schedules with each problem. The most frequent problem comes first."""
         counts: Counter[str] = Counter()
         for recording in self.bad:
-            counts.update([recording.reason or "", *recording.also])
+            if recording.reason is not None:
+                counts[recording.reason] += 1
+            counts.update(recording.also)
         by_frequency = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return dict(by_frequency)
 
     @property
     def surprise(self) -> str | None:
-        """A sentence if a fixed variant breaks or another variant does not. None otherwise."""
+        """A sentence about an unexpected result, or None if the result is as expected.
+
+        A right variant must hold on every schedule, and a wrong one must break on at least one.
+        """
         bad = self.bad
         run = self.recordings[0]
         if bool(bad) != is_right(run.variant):
@@ -127,20 +133,25 @@ def check_variants(
     workers: int | None = None,
     limit: int = MOST_SCHEDULES,
 ) -> dict[str, CheckedVariant]:
-    """Explore each variant. Return the results by the variants' names.
+    """Explore each variant of a scenario. Return the results by the variants' names.
 
-    Explore the named steps of all variants, and also every call of the right variants. For the
-    latter, run at most `limit` schedules.
+    For every variant, run all schedules of the steps that the scenario names. For a right variant,
+    also run schedules in which every call that uses files is a step, but at most `limit` of them.
     """
     explorations = explore(context, scenario, workers)
     checked = {}
     with fork_server_for(scenario.name) as fork_server:
         for variant_name, named_steps in explorations.items():
             every_step = None
+            # A wrong variant has to break on its named steps. More schedules would show no more.
             if is_right(variant_name) and scenario.steps_every_call:
-                number = workers or scenario.every_step_workers
                 every_step = explore_every_step(
-                    scenario, variant_name, fork_server, context, number, limit
+                    scenario,
+                    variant_name,
+                    fork_server,
+                    context,
+                    workers=workers or scenario.every_step_workers,
+                    limit=limit,
                 )
             checked[variant_name] = CheckedVariant(named_steps=named_steps, every_step=every_step)
     return checked
@@ -174,7 +185,8 @@ def explore_every_step(
                 plan=plan,
             )
         except InvalidValues:
-            # The schedule was possible in an earlier run.
+            # An earlier run found these steps possible. If they no longer are, the variant does
+            # something else in each run.
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
     kills = KILL in (scenario.variants[variant_name].strikes or "")
@@ -188,7 +200,7 @@ def explore_every_step(
 
 
 def _explore_until(limit: int, runs: Iterator[PlayedRun]) -> Exploration:
-    """Return the first `limit` runs. The exploration is complete if there are no more runs."""
+    """Return an exploration of the first `limit` runs. It is complete if there are no others."""
     recordings: list[Recording] = []
     is_complete = True
     for played in runs:
@@ -216,7 +228,7 @@ def every_class(
     kills: bool = False,
     report_progress: Callable[[str], None] = lambda line: None,
 ) -> Generator[PlayedRun, None, None]:
-    """Yield one run of each class of schedules. With `kills`, then add the runs that kill A.
+    """Yield one run of each class of schedules. With `kills`, also yield runs that kill A.
 
     A program that is killed after its second step is another program, with other classes of
     schedules. So search again for each number of steps before the kill, until A exits before the
@@ -241,7 +253,10 @@ def _search(
     kill_after: int | None,
     report_progress: Callable[[str], None],
 ) -> Generator[PlayedRun, None, None]:
-    """Yield one run of each class, and kill A after this number of its steps. None: no kill."""
+    """Yield one run of each class of schedules.
+
+    Each run kills A after `kill_after` steps of A, or not at all if this is None.
+    """
     run_with_kill: Run = partial(run, kill_after=kill_after)
     return Search(run_with_kill, report_progress).runs()
 

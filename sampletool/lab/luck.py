@@ -18,10 +18,13 @@ _MAX_SECONDS = 10
 def try_luck(
     scenario: Scenario, variant: Variant, runs: int, letters: str, check: Callable[[], None]
 ) -> int:
-    """Start the workers together, as often as `runs`. Return the number of broken runs.
+    """Run the workers `runs` times without controlling them. Return the number of broken runs.
 
-    A run is judged only by its end. The function `check` raises an error when the whole command has
-    to end. Raise InvalidValues if the operating system does not schedule these workers.
+    The operating system schedules the workers, so whether a run breaks is a matter of luck. The
+    invariant sees only the final state of a run, because nothing stops the workers before it.
+
+    The function `check` raises an error when the whole command has to end. Raise InvalidValues if
+    the variant needs a schedule that the lab controls.
     """
     if not can_be_lucky(scenario, variant):
         problem = "luck plays no role here: the workers share a process, or a kill is arranged"
@@ -37,7 +40,11 @@ def try_luck(
 
 
 def can_be_lucky(scenario: Scenario, variant: Variant) -> bool:
-    """Return whether the operating system alone schedules the workers, and none is killed."""
+    """Return whether the variant can run without the lab's control.
+
+    It cannot if its workers are threads or coroutines of one process, or if the lab has to kill or
+    interrupt a worker.
+    """
     return scenario.world is None and not scenario.threads and not variant.strikes
 
 
@@ -57,10 +64,12 @@ def _breaks(scenario: Scenario, variant: Variant, letters: str, fork_server: For
         try:
             ends = [_wait_for(process) for process in processes]
         except TimeoutExpired:
+            # All workers end here. Otherwise they would outlive their scratch directory.
             for process in processes:
                 process.kill()
                 process.__exit__()
             return True
+        # Only the final state is known. So each worker gets one moment, without a change in it.
         final_state = scenario.look(directory)
         moments = []
         for letter, ended in zip(letters, ends, strict=True):

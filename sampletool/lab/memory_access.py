@@ -139,7 +139,7 @@ class AccessFinder:
         """Add a file, so that `find` finds the accesses in its code and in its functions."""
         self._nodes[path] = _nodes_by_position(ast.parse(source))
         for each in _all_code(code):
-            self._note_assignments(each)
+            self._collect_assignments(each)
 
     def has_file(self, path: str) -> bool:
         """Return whether this file was added."""
@@ -169,8 +169,8 @@ class AccessFinder:
             return False
         return self._is_own_class(type(value))
 
-    def _note_assignments(self, code: CodeType) -> None:
-        """Note which variables and attributes the code assigns to."""
+    def _collect_assignments(self, code: CodeType) -> None:
+        """Store the variables and attributes that the code assigns to."""
         if _CHANGE_ANY_NAME & {*code.co_names}:
             self._any_name_may_change = True
         for instruction in dis.get_instructions(code):
@@ -236,7 +236,10 @@ class AccessFinder:
         return not is_local_variable
 
     def _find_attribute(self, instruction: _Instruction, frame: FrameType) -> Access | None:
-        """Return the access of an instruction that loads an attribute. None: it cannot change."""
+        """Return the access of an instruction that loads an attribute.
+
+        Return None if no other thread can change what it loads.
+        """
         name = instruction.names[0]
         value = _value_of(instruction.node, frame)
         if isinstance(value, _CODE_TYPES):
@@ -267,7 +270,7 @@ class AccessFinder:
         return _write(_source_of(target), "objects")
 
     def _find_iteration(self, instruction: _Instruction, frame: FrameType) -> Access | None:
-        """Return the read of the next item in a loop. None if the items cannot change."""
+        """Return the read of the next item in a loop, or None if the items cannot change."""
         iterated = instruction.node
         if isinstance(iterated, ast.For):
             iterated = iterated.iter
@@ -435,7 +438,8 @@ def _value_of_attribute(base: Any, name: str) -> Any:
 
 def _value_of_item(base: Any, index: Any) -> Any:
     """Return the value of an item, or _UNKNOWN if reading it would run code."""
-    # A subclass or another type may have a method of the file that would run.
+    # Any other type, or a subclass of these, may have its own __getitem__(). Calling it would run
+    # code of the file in the middle of a step.
     if type(base) not in (list, tuple, dict) or not isinstance(index, str | int):
         return _UNKNOWN
     try:

@@ -60,6 +60,7 @@ from .stepped_worker import EveryStepWorker, Worker
 
 _BROKEN = "broken"
 _MOST_STEPS = 500
+"""The limit for the steps of one run. A worker in an endless loop would reach it."""
 
 
 def choose_first(possible: Sequence[str], _turns: Sequence[Turn]) -> str:
@@ -228,6 +229,7 @@ class Play:
         scheduled_tokens = parse_schedule(plan.schedule)
         if scheduled_tokens:
             self._strike_before_first_step(scheduled_tokens[0])
+        # If a strike was taken, A has already run. Then begin with the next worker.
         for worker in self.workers[len(self.taken_tokens) :]:
             worker.run_to_next_step()
             if worker.is_over:
@@ -248,7 +250,7 @@ class Play:
             early_strikes = []
 
     def _strike_before_first_step(self, token: str) -> None:
-        """Take the token if it is one such as `A0!3`, which strikes A before its first step."""
+        """Take the token if it strikes A before its first step, such as `A0!3`."""
         step, strike, _ = parts_of(token)
         if step == "A0" and strike:
             strikes = [f"A{kind}" for kind in self._possible_strikes()]
@@ -568,21 +570,31 @@ class Play:
         if stuck:
             verb = "wait" if len(stuck) > 1 else "waits"
             reasons.insert(0, f"{' and '.join(stuck)} {verb} for ever.")
+        # False sorts before True, so a reason that contains `breaks` comes first.
         return sorted(reasons, key=lambda reason: self.variant.breaks not in reason)
 
     def _crashes(self) -> list[str]:
-        """Return a sentence for each worker that crashed. Empty if the variant may break."""
+        """Return a sentence for each crash of a worker, in a right variant.
+
+        A crash is a failure other than an error response of the tool, such as a traceback.
+        """
         if not is_right(self.variant_name):
+            # A wrong variant is expected to fail. Only its invariant decides whether a run broke.
             return []
         crashes = []
         for worker in self.workers:
             failure = worker.failure() or ""
+            # An error response begins with "got " instead, see Worker.failure().
             if failure.startswith("failed: "):
                 crashes.append(f"{worker.letter} {failure}.")
         return crashes
 
     def _refuse_idle_workers(self) -> None:
-        """Raise UnexpectedOutcome if a worker has exited without a step."""
+        """Raise UnexpectedOutcome if a worker has exited without a step.
+
+        No schedule controls such a worker, so its scenario names the wrong steps. This does not
+        hold for a worker that was struck, or that the tool has refused with an error response.
+        """
         struck = {event.worker for event in self.events if event.outcome == "struck"}
         for worker in self.workers:
             if worker.steps_begun > 0 or not worker.is_over or worker.letter in struck:

@@ -7,6 +7,7 @@ from ..kit.safety.lock_record import describe_me
 from ..kit.safety.signals import Signals
 
 PATIENT_WAIT_SECONDS = 60.0
+"""The time limit for a lock. It is long, because the lab decides when a worker gets the lock."""
 
 
 def lock_named(name: str, signals: Signals | None = None, path: Path | None = None) -> Lock:

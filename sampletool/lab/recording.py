@@ -13,6 +13,7 @@ from .scenario import LETTERS, STRIKES
 
 Verdict = Literal["holds", "broken"]
 EventOutcome = Literal["done", "blocked", "resumed", "struck"]
+# The step (`A2`), and perhaps a strike (`!`) and a number of events (`3`): `A2!3`.
 _TOKEN = re.compile(f"([{LETTERS}][0-9]*)(?:([{re.escape(''.join(STRIKES))}])([0-9]*))?")
 
 
@@ -89,7 +90,7 @@ class PlayedRun:
     choices: list[list[str]]
     """The possible tokens at each position of the schedule."""
     turns: tuple[Turn, ...] = ()
-    """All steps, if every call is a step. Empty otherwise."""
+    """All steps of a run in which every call is a step. Other runs have no turns."""
     is_complete: bool = True
     """Whether all workers have ended or are stuck. An incomplete run is not judged."""
 
@@ -110,9 +111,10 @@ def parse_schedule(text: str) -> list[str]:
 
 
 def parts_of(token: str) -> tuple[str, str, str]:
-    """Return the three parts of a token: the step, the strike and the number of events.
+    """Return the step, the strike and the number of events of a token, as text.
 
-    For `A2!3`, these are A2, ! and 3. A part that the token does not have is empty.
+    For `A2!3`, these are `A2`, `!` and `3`: the strike hits A in its second step, after three
+    events. A part is empty if the token does not have it: for `A2`, the last two.
     """
     step, strike, events = _TOKEN.findall(token)[0]
     return step, strike, events

@@ -300,7 +300,7 @@ def _first_of(
     initials: Sequence[str],
     tokens: Mapping[str, str],
 ) -> str | None:
-    """Return the first preferred worker that is in `initials` and has a token. None: no worker."""
+    """Return the first preferred worker that is in `initials` and has a token, or None."""
     for letter in preferred:
         if letter in initials and letter in tokens:
             return letter
@@ -375,7 +375,11 @@ def _locks_taken(turn: Turn) -> set[str]:
 
 
 def with_fewest_switches(turns: Sequence[Turn]) -> list[str]:
-    """Return the tokens of a schedule of the same class with the fewest switches of workers."""
+    """Return the tokens of a schedule with few switches of workers and the same result.
+
+    A *switch* is a step that follows a step of another worker. Swap only steps that do not
+    conflict: then the result stays the same.
+    """
     predecessors = predecessors_of(turns)
     schedules = []
     for first_letter in sorted({turn.worker for turn in turns}):
@@ -389,7 +393,7 @@ def _linearize(
     predecessors: Sequence[int],
     letter: str,
 ) -> list[str]:
-    """Return a schedule of the same class in which each worker continues as long as it can.
+    """Return a schedule with the same result in which each worker continues as long as it can.
 
     `letter` is the worker that comes first, if possible.
     """

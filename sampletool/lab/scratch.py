@@ -17,7 +17,9 @@ _KEPT_VARIABLES = (
     "COVERAGE_PROCESS_START",
     "COVERAGE_PROCESS_CONFIG",
 )
+"""The variables of the user that a worker gets. Others could change what the tool does."""
 _OUR_CODE = {"PYTHONPATH": str(PACKAGE.parent), "PYTHONSAFEPATH": "1"}
+"""The variables with which a worker finds this package, and no module in its own directory."""
 _PRELOADED = (
     "sampletool.lab.worker",
     "sampletool.lab.learner",
@@ -26,6 +28,7 @@ _PRELOADED = (
     "sampletool.kit.app",
     "sampletool.kit.commands.config.set",
 )
+"""The modules that many workers import, besides those of their scenario."""
 
 
 def fork_server_for(*names: str) -> ForkServer:

@@ -22,7 +22,11 @@ from .scenario import Step
 from .stepped_worker import EveryStepWorker
 
 _PATIENCE_SECONDS = 120
-"""The process of the threads notices sooner if one of them does not end or waits."""
+"""The time limit for a message of the process.
+
+The process itself notices sooner if a thread does not end, or if it waits for something else than
+a lock. So this limit only matters if the process hangs.
+"""
 
 
 class CannotRun(Exception):
@@ -67,28 +71,28 @@ class ThreadedProcess:
             if "problem" in reports:
                 raise CannotRun(reports["problem"])
             for letter, report in reports.items():
-                self.threads[letter] = SteppedThread(self, letter, self._note(report))
+                self.threads[letter] = SteppedThread(self, letter, self._store_state(report))
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_error: object) -> None:
-        # Threads that wait for a lock would keep the process.
+        # A thread that waits for a lock would keep the process alive for ever.
         self._process.kill()
         self._exit_stack.close()
         self._process.__exit__()
 
     def resume(self, letter: str) -> "Report":
         """Let a thread take one step, and return its report."""
-        return self._note(self._ask(f"go {letter}"))
+        return self._store_state(self._ask(f"go {letter}"))
 
     def run(self, part: str) -> Outcome:
         """Run prepare(), always() or invariant() of the file. Return how it ended."""
         report = self._ask(f"run {part}")
         return Outcome(**report["outcome"])
 
-    def _note(self, message: Mapping[str, Any]) -> "Report":
+    def _store_state(self, message: Mapping[str, Any]) -> "Report":
         """Store the shared state in a message, and return the report about the thread."""
         self.shared = message["shared"]
         self.locks_held = set(message["locks_held"])
@@ -149,13 +153,13 @@ class SteppedThread(SteppedProcess):
         self._outcome: Outcome | None = None
         self.past: list[Event] = []
         self.at: Event | None = None
-        self._note(report)
+        self._store_report(report)
 
     def step(self) -> Event | None:
         """Let the thread execute its event. Return its next event, or None if it has ended."""
         assert self.at is not None, "the thread is over"
         self.past.append(self.at)
-        self._note(self._threads.resume(self._letter))
+        self._store_report(self._threads.resume(self._letter))
         return self.at
 
     def has_free_lock(self) -> bool:
@@ -169,7 +173,7 @@ class SteppedThread(SteppedProcess):
         reason = json.dumps(self._outcome.reason) if self._outcome.reason else ""
         return Ended(self._outcome.exit_code, reason.encode(), self._outcome.reason.encode())
 
-    def _note(self, report: Report) -> None:
+    def _store_report(self, report: Report) -> None:
         """Store the report about the thread. Set `at` to its next event."""
         self._effects = report.effects
         self._outcome = report.outcome

@@ -132,6 +132,7 @@ class Worker:
         """
         if self.ended is None or self.ended.status == 0:
             return None
+        # A worker that crashes prints no response, or one without an error code.
         with suppress(KeyError, TypeError):
             return f"got {response_of(self.ended)['error']['code']}"
         text = self.ended.stderr.decode("utf-8", "backslashreplace").strip()
@@ -139,7 +140,11 @@ class Worker:
         return f"failed: {last_line or f'exit code {self.ended.status}'}"
 
     def _requests_lock_again(self, event: Event) -> bool:
-        """Return whether the worker asks for a lock that it has asked for before. Note the lock."""
+        """Return whether the worker asks again for a lock that it has not got or not released.
+
+        Add the lock to `requested_locks`. A second request means that the worker polls: its first
+        request has failed, so it has to wait for another worker.
+        """
         if event.name != "fcntl.flock" or event.facts["operation"] & fcntl.LOCK_UN:
             return False
         is_repetition = event.path in self.requested_locks
@@ -187,6 +192,7 @@ class EveryStepWorker(Worker):
     None if the worker is not in such a loop.
     """
     last_named_step: str = "start"
+    """The last step with a name from the scenario. All other steps are named after their call."""
 
     def can_continue(self) -> bool:
         """Return whether the worker can take its next step without waiting for a lock or file."""
@@ -266,12 +272,16 @@ class EveryStepWorker(Worker):
         return step
 
     def _run_event(self) -> None:
+        """Run the next event, and add it to the events of the step."""
         if self.stepped.at is not None:
             self.step_events.append(self.stepped.at)
         super()._run_event()
 
     def _add_lock_effects(self) -> None:
-        """Note the locks that the step has taken. At the end, add the release of all locks."""
+        """Add the locks that the step has taken to `taken_locks`.
+
+        If the worker has ended, add the release of all locks to the effects of the step.
+        """
         for resource, kind in self.effects.items():
             if kind == TAKE and resource.startswith("lock "):
                 self.taken_locks.add(resource)

@@ -41,6 +41,7 @@ _PATIENCE_SECONDS = 10
 _LEAST_CPU_SECONDS = 0.1
 """A worker that has computed less than this in that time waits. On a busy machine, it is slow."""
 _DEEPEST_SEARCH = 3
+"""The number of objects inside of each other in which the name of a lock is searched."""
 
 # The lab's own locks and its clock, which stay as they are.
 _new_real_lock = _thread.allocate_lock
@@ -144,7 +145,7 @@ class Threads:
         self.current = None
 
     def return_to_main_thread(self, worker: Worker) -> None:
-        """Let the main thread continue."""
+        """Let the main thread continue. Called in the thread of the worker."""
         assert self.current is worker
         self._main_turn.release()
 

@@ -29,7 +29,9 @@ from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker
 YOURS = "yours"
 """The name of the one variant of a learner's file."""
 _PATIENCE_SECONDS = 10
+"""The time limit of prepare(), always(), invariant() and after_power_cut()."""
 _LONGEST_LOOK = 40
+"""The maximum number of characters for the files in the last column of the picture."""
 
 RunPart = Callable[[str, Path, Sequence[str]], Outcome]
 """A function that runs a function of the file: its name, the directory, the killed workers."""
@@ -418,7 +420,7 @@ def _takes_argument(file: Path, name: str) -> bool:
 
 
 def _is_serial(history: History) -> bool:
-    """Return whether the workers ran one after the other."""
+    """Return whether the workers ran one after the other, in the order of their letters."""
     letters = [moment.worker for moment in history.moments]
     return letters == sorted(letters)
 

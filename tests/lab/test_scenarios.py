@@ -44,6 +44,6 @@ def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(
 
 
 def test_the_picture_of_a_torn_write_shows_each_line_that_was_written() -> None:
-    seen = [torn_write.shown(text) for text in ("", "[settings]\n", "[settings]\na = 1\n")]
+    seen = [torn_write.in_one_line(text) for text in ("", "[settings]\n", "[settings]\na = 1\n")]
 
     assert seen == ["(empty)", "[settings]", "[settings] a=1"]

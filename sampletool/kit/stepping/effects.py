@@ -57,6 +57,7 @@ def combine(first: Mapping[str, str], second: Mapping[str, str]) -> Effects:
     """Return the effects of a step that consists of two calls."""
     combined = dict(first)
     for resource, kind in second.items():
+        # Two different kinds become WRITE, which conflicts with every kind.
         known_kind = combined.get(resource, kind)
         combined[resource] = kind if kind == known_kind else WRITE
     return combined
@@ -120,10 +121,14 @@ def _effect_on_lock(facts: Mapping[str, Any], is_lock_free: Callable[[int], bool
 
 
 _WITHOUT_EFFECT = frozenset({"os.fsync", "os.fdatasync"})
+"""The calls that change nothing that another process can see."""
 
 _CREATES = frozenset({"os.link", "os.mkdir", "os.symlink"})
+"""The calls that fail if the name exists already."""
 _ON_NAMES = _CREATES | {"os.remove", "os.rename", "os.rmdir"}
+"""The calls that create, rename or remove names."""
 
+# The effects of common kinds of calls on the file at their only path.
 _LOOK = ({"attributes": READ},)
 _SET = ({"attributes": WRITE},)
 _FETCH = ({"content": READ},)

@@ -72,35 +72,35 @@ class _File:
 class _Disk:
     """A directory, and the changes that the disk may not have stored yet.
 
-    Each file has a number: its index in `files`. Its name may change.
+    A renaming changes the name of a file, but not its index in `files`.
     """
 
     directory: str
     before: Files
     files: list[_File] = field(default_factory=list)
-    numbers: dict[str, int] = field(default_factory=dict)
-    """The numbers of the files by name, as programs see them."""
-    flushed_numbers: dict[str, int] = field(default_factory=dict)
-    """The numbers of the files by name, when the directory was last flushed."""
-    pending: list[tuple[str, int | None]] = field(default_factory=list)
-    """The changes of names since the directory was last flushed: a name, and its new number.
+    indexes: dict[str, int] = field(default_factory=dict)
+    """The index in `files` by name, as programs see the directory."""
+    flushed_indexes: dict[str, int] = field(default_factory=dict)
+    """The index in `files` by name, when the directory was last flushed."""
+    unflushed_names: list[tuple[str, int | None]] = field(default_factory=list)
+    """The changes of names since the directory was last flushed: a name, and its new index.
 
-    The number is None if the name was removed.
+    The index is None if the name was removed.
     """
 
     def __post_init__(self) -> None:
         for name, content in self.before.items():
-            self.numbers[name] = len(self.files)
+            self.indexes[name] = len(self.files)
             self.files.append(_File(content, content))
-        self.flushed_numbers = dict(self.numbers)
+        self.flushed_indexes = dict(self.indexes)
 
     def apply(self, event: Event) -> None:
         """Apply the change of an event to the directory."""
         name = os.path.basename(event.path)
         if event.path == self.directory:
             if event.name == "os.fsync":
-                self.flushed_numbers = dict(self.numbers)
-                self.pending = []
+                self.flushed_indexes = dict(self.indexes)
+                self.unflushed_names = []
         elif event.name == "open":
             self._open(name, event.facts["flags"])
         elif event.name == "os.write":
@@ -109,41 +109,45 @@ class _Disk:
             self._file(name).flushed = self._file(name).latest
         elif event.name == "os.rename":
             source = os.path.basename(event.paths[0])
-            self.numbers[name] = self.numbers.pop(source)
-            self.pending += [(name, self.numbers[name]), (source, None)]
+            self.indexes[name] = self.indexes.pop(source)
+            self.unflushed_names += [(name, self.indexes[name]), (source, None)]
         elif event.name == "os.remove":
-            self.numbers.pop(name, None)
-            self.pending.append((name, None))
+            self.indexes.pop(name, None)
+            self.unflushed_names.append((name, None))
 
     def possible_states(self) -> Iterator[Files]:
         """Yield the files for each combination of stored and lost changes."""
         contents = [file.possible_contents() for file in self.files]
-        for is_stored in product((True, False), repeat=len(self.pending)):
-            numbers = self._numbers_after(is_stored)
+        for is_stored in product((True, False), repeat=len(self.unflushed_names)):
+            indexes = self._indexes_after(is_stored)
             for chosen in product(*contents):
-                yield {name: chosen[number] for name, number in numbers.items()}
+                yield {name: chosen[index] for name, index in indexes.items()}
 
     def _open(self, name: str, flags: int) -> None:
-        """Create the file if there is none with this name. Empty it if the flags say so."""
-        if name not in self.numbers:
-            self.numbers[name] = len(self.files)
+        """Create the file if no file has this name. Empty it if the flags contain O_TRUNC."""
+        if name not in self.indexes:
+            self.indexes[name] = len(self.files)
             self.files.append(_File())
-            self.pending.append((name, self.numbers[name]))
+            # Until the directory is flushed, a power failure can lose the new name.
+            self.unflushed_names.append((name, self.indexes[name]))
         elif flags & os.O_TRUNC:
             self._file(name).latest = b""
 
     def _file(self, name: str) -> _File:
         """Return the file that has this name now."""
-        return self.files[self.numbers[name]]
+        return self.files[self.indexes[name]]
 
-    def _numbers_after(self, is_stored: Sequence[bool]) -> dict[str, int]:
-        """Return the numbers by name on the disk, given which pending changes were stored."""
-        numbers = dict(self.flushed_numbers)
-        for (name, number), stored in zip(self.pending, is_stored, strict=True):
+    def _indexes_after(self, is_stored: Sequence[bool]) -> dict[str, int]:
+        """Return the index of each name on the disk if only some changes of names were stored.
+
+        `is_stored` says for each of `unflushed_names` whether the disk has stored it.
+        """
+        indexes = dict(self.flushed_indexes)
+        for (name, index), stored in zip(self.unflushed_names, is_stored, strict=True):
             if not stored:
                 continue
-            if number is None:
-                numbers.pop(name, None)
+            if index is None:
+                indexes.pop(name, None)
             else:
-                numbers[name] = number
-        return numbers
+                indexes[name] = index
+        return indexes

@@ -22,6 +22,7 @@ from .fork_server import ForkServer, Stepping
 from .forked_process import FILE
 
 _PATIENCE_SECONDS = 30
+"""The time limit for each message of a stepped process, and for its exit."""
 
 
 class Event(NamedTuple):
@@ -33,7 +34,7 @@ class Event(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The last path: for a rename, the new path. Empty if the event has no path."""
+        """The last path, or "" if the event has no path. For a rename, it is the new path."""
         if not self.paths:
             return ""
         return self.paths[-1]

@@ -69,6 +69,7 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
+    """Return the messages that C has recorded, in their order."""
     return (directory / "recorded").read_text().strip() or "nothing"
 
 

@@ -20,7 +20,10 @@ from ...kit.safety.signals import Signals
 from ..scenario import History, Removal, Scenario, Step, Variant
 
 PATIENCE_SECONDS = 0.2
-"""The child has no other thread, so a lock that is not free at once never becomes free."""
+"""The time after which World.log() gives up, and exits to show that the program hangs.
+
+The child has no other thread, so a lock that is not free at once never becomes free.
+"""
 PROGRAM = "import os; os.write(os.open('log', os.O_APPEND | os.O_WRONLY), b'B was here\\n')"
 
 
@@ -100,6 +103,7 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
+    """Return the lines of the log as text."""
     return (directory / "log").read_text().strip().replace("\n", " / ") or "(empty)"
 
 

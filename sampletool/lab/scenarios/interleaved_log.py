@@ -77,18 +77,19 @@ def prepare_a_pipe(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
+    """Return the lines of the log, or those that the reader of the pipe has received."""
     log = directory / "received"
     if not log.exists():
         # This variant writes to a file and not to a pipe.
         log = directory / LOG
-    lines = [_shown(line) for line in log.read_text().splitlines()]
+    lines = [_short_name(line) for line in log.read_text().splitlines()]
     if not lines:
         return "(empty)"
     return " / ".join(lines)
 
 
-def _shown(line: str) -> str:
-    """Return a line of the log, or a short name for it."""
+def _short_name(line: str) -> str:
+    """Return a short name for a line of the log, or the line itself if it has none."""
     for letter, record in RECORDS.items():
         if line.encode() == record.rstrip():
             return f"line of {letter}"

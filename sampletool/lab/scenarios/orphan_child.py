@@ -119,6 +119,7 @@ class Build:
 
 
 def look(directory: Path) -> Build:
+    """Return the output, and whether a build has overlapped with an old compiler."""
     return Build(
         output=(directory / "output").read_text(),
         has_overlapped=(directory / "overlapped").exists(),

@@ -60,6 +60,7 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
+    """Return the content of the file to which a planted link leads."""
     return (directory / MINE).read_text() or "(empty)"
 
 

@@ -93,6 +93,7 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
+    """Return whether B is still at work or was stopped, as text."""
     return (directory / "log").read_text() or "at work"
 
 

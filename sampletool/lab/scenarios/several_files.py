@@ -70,6 +70,8 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
+    """Return the versions of the certificate and of the key, as text."""
+    # A variant that keeps both values in one file has replaced this file.
     if (directory / BOTH).read_text() != text_of("old"):
         return "new new"
     return f"{(directory / CERTIFICATE).read_text()} {(directory / KEY).read_text()}"

@@ -86,7 +86,7 @@ class Memory:
 
     counter: int
     content: str
-    """What the config contains: none, empty or complete."""
+    """The state of the config: none, empty or complete."""
     loads: int
 
     def __str__(self) -> str:
@@ -96,6 +96,7 @@ class Memory:
 
 
 def look(directory: Path) -> Memory:
+    """Return the values of the variables that the threads share."""
     if config is None:
         content = "none"
     elif config:

@@ -35,11 +35,12 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
-    return shown((directory / FILE).read_text())
+    """Return the content of tool.toml in one line."""
+    return in_one_line((directory / FILE).read_text())
 
 
-def shown(text: str) -> str:
-    """Return the text in one line."""
+def in_one_line(text: str) -> str:
+    """Return the text in one line, without spaces around the equals signs."""
     if not text:
         return "(empty)"
     return " ".join(text.replace(" ", "").split())
@@ -50,12 +51,12 @@ def invariant(history: History) -> Iterator[str]:
 
     If A reported success, it is the new file.
     """
-    if history.is_over and history.now not in (shown(OLD), shown(NEW)):
+    if history.is_over and history.now not in (in_one_line(OLD), in_one_line(NEW)):
         state = "half written"
         if history.now == "(empty)":
             state = "empty"
         yield f"{FILE} is {state}: it is neither the old file nor the new one."
-    if history.is_over and history.succeeded and history.now == shown(OLD):
+    if history.is_over and history.succeeded and history.now == in_one_line(OLD):
         yield f"A reported success, but {FILE} is the old file."
 
 

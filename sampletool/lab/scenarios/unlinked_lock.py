@@ -94,6 +94,7 @@ class Jobs:
 
 
 def look(directory: Path) -> Jobs:
+    """Return which workers are in the middle of a job, and how many jobs each has done."""
     names = sorted(path.name for path in directory.iterdir())
     return Jobs(
         at_work=[name[0] for name in names if name.endswith("-at-work")],

@@ -56,7 +56,10 @@ class TryResult:
     not_explored: list[str]
     reasons: dict[str, int]
     run: Recording | None
-    """The run to draw: a broken run with few switches, or the requested schedule. None: no run."""
+    """The run to draw: the requested schedule, or else a broken run with few switches.
+
+    None if no run is drawn.
+    """
     next_exercise: str | None
     """The next exercise, or "" after the last one. None if the file is no solved exercise."""
 
@@ -128,7 +131,10 @@ def try_all(context: Context, tried_file: TriedFile) -> TryResult:
 
 
 def clearest(tried_file: TriedFile, broken: list[PlayedRun]) -> Recording | None:
-    """Return the broken run with the fewest problems, switches and steps. None if there is none."""
+    """Return the broken run that is easiest to understand, or None if no run is broken.
+
+    This is the run with the fewest problems, switches of workers and steps.
+    """
     if not broken:
         return None
     reasons = [played.recording.reason for played in broken]
@@ -140,7 +146,7 @@ def clearest(tried_file: TriedFile, broken: list[PlayedRun]) -> Recording | None
         recording = played.recording
         if not any(event.outcome == "struck" for event in recording.events):
             schedule = " ".join(with_fewest_switches(played.turns))
-            # This schedule is of the same class, so it has the same result, with fewer switches.
+            # Run it again on a schedule with the same result and fewer switches.
             recording = tried_file.follow(schedule).recording
         candidates.append(recording)
     return min(candidates, key=_difficulty_of_recording)

@@ -45,7 +45,8 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
-    # Which of them a variant builds depends on the variant.
+    """Return whether the report has been built, as text."""
+    # Some variants build the first file, and the others build the second one.
     for name in ("report.txt", "out/report"):
         if (directory / name).exists():
             return "built"

@@ -67,6 +67,7 @@ class Results:
 
 
 def look(directory: Path) -> Results:
+    """Return the content of the shared file, and which result each worker reads."""
     shared = "-"
     owner_of_result = {}
     for file in directory.glob("?.read"):
@@ -80,12 +81,15 @@ def look(directory: Path) -> Results:
         if owner:
             owner_of_result.setdefault(owner, owner)
         if file.parent == directory:
-            shared = shown(file.read_text(), owner)
+            shared = describe_content(file.read_text(), owner)
     return Results(shared, owner_of_result)
 
 
-def shown(text: str, owner: str) -> str:
-    """Return a short text for the content of a file. `owner` is empty if it is no result."""
+def describe_content(text: str, owner: str) -> str:
+    """Return a short text for the content of a file.
+
+    `owner` is the worker whose result it is, or "" if it is not the result of one worker.
+    """
     if owner:
         return f"result of {owner}"
     one_line = text.replace("\n", " / ").replace("\0", "·").strip()
@@ -95,12 +99,14 @@ def shown(text: str, owner: str) -> str:
 
 
 def find_owner(file: Path, directory: Path) -> str:
-    """Return the worker whose result is in this file, or "" if there is none."""
+    """Return the worker whose whole result is in this file, or "" if there is none."""
     text = file.read_text()
     for letter in "ABC":
+        # These are the lines that write_lines() writes in the wrong variants.
         if text == f"{letter} begins\n{letter} ends\n":
             return letter
-        # The tool stores in its results which input they are from.
+        # The right variants run the tool. It stores the digest of the input in its result, and
+        # each worker has an input of its own.
         digest = hashlib.sha256((directory / f"{letter}.csv").read_bytes()).hexdigest()
         if f'"input":"{digest}"' in text:
             return letter

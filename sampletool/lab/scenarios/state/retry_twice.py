@@ -74,6 +74,7 @@ def respond() -> None:
 
 
 def look(directory: Path) -> int:
+    """Return the number of booked orders."""
     with store_in(directory) as store:
         return store.counter_get(key("orders", directory))
 

@@ -44,6 +44,7 @@ def prepare(directory: Path) -> None:
 
 
 def look(directory: Path) -> str:
+    """Return the stored text."""
     with store_in(directory) as store:
         return str(store.state_get(key("text", directory)).value)
 

@@ -16,7 +16,10 @@ from ...scenario import History, Removal, Scenario, Variant
 from ._stores import key, open_here, steps, store_in, writes
 
 LEASE_MS = {"A": 1, "B": 60_000}
-"""The claim of A expires at once."""
+"""The times after which the claims expire.
+
+The claim of A expires at once. To be sure, each worker waits for this before it claims the job.
+"""
 
 
 def naive(worker: str) -> None:
@@ -71,6 +74,7 @@ class Job:
 
 
 def look(directory: Path) -> Job:
+    """Return who has claimed the job, and the stored result."""
     with store_in(directory) as store:
         (task,) = store.task_list(key("queue", directory), None, 0, 1)
         result = store.state_get(key("result", directory))
