@@ -11,6 +11,7 @@ import os
 import sys
 import time
 import types
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -54,7 +55,18 @@ class ThreadedFile:
         code = compile(source, self._path, "exec")
         self.finder.add_file(self._path, source.decode(), code)
         exec(code, self._variables)  # noqa: S102 - running the file is the task
+        self._add_own_modules()
         return self._variables
+
+    def _add_own_modules(self) -> None:
+        """Step the modules too that the file has imported from its own directory."""
+        directory = os.path.dirname(self._path)
+        for module in list(sys.modules.values()):
+            path = getattr(module, "__file__", None)
+            if path is None or path == self._path or os.path.dirname(path) != directory:
+                continue
+            source = Path(path).read_text()
+            self.finder.add_file(path, source, compile(source, path, "exec"))
 
     def work(self, letter: str) -> Outcome:
         """Run worker() in this thread. Return how it ended."""

@@ -22,6 +22,7 @@ import ast
 import builtins
 import dis
 import inspect
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +31,7 @@ from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, Module
 from typing import Any, Literal
 
 from ..kit.stepping.effects import READ, WRITE, Effects
+from .refusals import refuse
 
 Kind = Literal["load", "load attribute", "store", "store item", "update", "iterate", "call"]
 
@@ -45,6 +47,10 @@ _KINDS: Mapping[str, Kind] = {
     "DELETE_GLOBAL": "store",
     "DELETE_SUBSCR": "store item",
     "FOR_ITER": "iterate",
+    # These read attributes of objects or modules. They are treated like calls of unknown code.
+    "IMPORT_FROM": "call",
+    "MATCH_CLASS": "call",
+    "MATCH_KEYS": "call",
     "LOAD_ATTR": "load attribute",
     "LOAD_DEREF": "load",
     "LOAD_GLOBAL": "load",
@@ -120,6 +126,8 @@ class AccessFinder:
         self._nodes: dict[str, dict[Position, list[ast.AST]]] = {}
         # The names of all variables and attributes to which the files assign a value.
         self._assigned: set[str] = set()
+        self._bases_of_attributes: set[ast.AST] = set()
+        """The names before a dot. What comes after the dot is an access of its own."""
         # Whether the files use a function such as setattr(), which may assign to any name.
         self._any_name_may_change = False
         # The instructions of each code object that may use shared memory, by their offset.
@@ -137,7 +145,11 @@ class AccessFinder:
 
     def add_file(self, path: str, source: str, code: CodeType) -> None:
         """Add a file, so that `find` finds the accesses in its code and in its functions."""
-        self._nodes[path] = _nodes_by_position(ast.parse(source))
+        tree = ast.parse(source)
+        self._nodes[path] = _nodes_by_position(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute):
+                self._bases_of_attributes.add(node.value)
         for each in _all_code(code):
             self._collect_assignments(each)
 
@@ -216,8 +228,7 @@ class AccessFinder:
             effects: Effects = {}
             if self._is_shared_variable(name, value, frame):
                 effects[f"value {name}"] = READ
-            if isinstance(value, _CONTAINERS):
-                # The next instructions may read the container, for example to compare it.
+            if self._may_be_read_next(instruction.node, value):
                 effects["objects"] = READ
             if effects:
                 used_names.append(name)
@@ -226,8 +237,24 @@ class AccessFinder:
             return None
         return Access("memory.read", ", ".join(used_names), all_effects)
 
+    def _may_be_read_next(self, node: ast.AST | None, value: object) -> bool:
+        """Return whether the next instructions may read an object that was loaded.
+
+        They may compare it, for example, or read one of its items.
+        """
+        if isinstance(value, _CONTAINERS):
+            return True
+        if value is _UNKNOWN or isinstance(value, (*_IMMUTABLE, *_CODE_TYPES)):
+            return False
+        if node in self._bases_of_attributes or self.has_own_class(value):
+            return False
+        return not hasattr(type(value), NO_ACCESS)
+
     def _is_shared_variable(self, name: str, value: object, frame: FrameType) -> bool:
         """Return whether other threads can assign to the variable that this name means here."""
+        if frame.f_code.co_flags & inspect.CO_GENERATOR:
+            # Several threads may continue the same generator.
+            return True
         if isinstance(value, ModuleType) or not self._may_change(name):
             return False
         code = frame.f_code
@@ -245,7 +272,7 @@ class AccessFinder:
         if isinstance(value, _CODE_TYPES):
             # A method, or a function of a module.
             return None
-        if not self._may_change(name) and isinstance(value, _IMMUTABLE):
+        if not self._may_change(name) and _is_constant_of_library(instruction.node, frame):
             return None
         effects = {"memory": READ, f"value {name}": READ, "objects": READ}
         if isinstance(value, _IMMUTABLE):
@@ -298,7 +325,10 @@ class AccessFinder:
                 if node.func.attr in _READING_METHODS:
                     return Access("memory.read", called, {"memory": READ, "objects": READ})
                 return Access("memory.call", called, {"memory": READ, "objects": WRITE})
-        if self._is_harmless(_value_of(node.func, frame)):
+        function = _value_of(node.func, frame)
+        if any(function is refused for refused in _CANNOT_BE_STEPPED):
+            refuse(f"runs code that the lab cannot stop ({called})")
+        if self._is_harmless(function):
             return None
         return Access("memory.call", called, {"memory": WRITE})
 
@@ -328,6 +358,8 @@ class AccessFinder:
 NO_ACCESS = "_lab_no_access"
 """An attribute of functions and classes of the lab that stop by themselves, or need no stop."""
 
+_CANNOT_BE_STEPPED: tuple[Any, ...] = (exec, eval, sys.settrace, sys.setprofile, threading.settrace)
+
 _CODE_TYPES = (
     BuiltinFunctionType,
     FunctionType,
@@ -348,6 +380,17 @@ def _kind_of(instruction: dis.Instruction) -> Kind | None:
     if instruction.opname == "BINARY_OP" and instruction.argrepr.endswith("="):
         return "update"
     return _KINDS.get(instruction.opname)
+
+
+def _is_constant_of_library(node: ast.AST | None, frame: FrameType) -> bool:
+    """Return whether an expression is an immutable value in a module of Python, such as math.pi."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    module = _value_of(node.value, frame)
+    if not isinstance(module, ModuleType):
+        return False
+    package = module.__name__.partition(".")[0]
+    return package in sys.stdlib_module_names and isinstance(_value_of(node, frame), _IMMUTABLE)
 
 
 def _write(name: str, resource: str) -> Access:
