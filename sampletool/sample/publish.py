@@ -93,7 +93,7 @@ class Outputs:
     def damage(self, name: str) -> str | None:
         """Return why the outputs of a target cannot be used. None if they are as built."""
         record = self.records[name]
-        if self._linked_version(name) != record.version:
+        if not self._leads_to(name, record.version):
             return f"out/{name} does not lead to the last build"
         directory = f"{self.directory}/{record.version}"
         for path, digest_before in record.outputs.items():
@@ -174,7 +174,7 @@ class Outputs:
             new_link = f"{self.directory}/.link"
             with suppress(FileNotFoundError):
                 os.unlink(new_link)
-            os.symlink(f"../{WORKSPACE_DIRECTORY}/out/{version}", new_link)
+            os.symlink(_link_target(version), new_link)
             os.replace(new_link, name, dst_dir_fd=links)
 
     def remove_old_versions(self) -> None:
@@ -191,12 +191,27 @@ class Outputs:
                 if is_old and version.name not in current:
                     remove(Path(version.path))
 
+    def _leads_to(self, name: str, version: str) -> bool:
+        """Return whether `out/NAME` is the link to this version, as a build creates it."""
+        # The links are relative. If `out` is a link itself, they lead somewhere else.
+        if os.path.islink(self._links):
+            return False
+        try:
+            return os.readlink(f"{self._links}/{name}") == _link_target(version)
+        except OSError:
+            return False
+
     def _linked_version(self, name: str) -> str:
         """Return the version that `out/NAME` leads to, or "" if there is no link."""
         try:
             return os.path.basename(os.readlink(f"{self._links}/{name}"))
         except OSError:
             return ""
+
+
+def _link_target(version: str) -> str:
+    """Return the path of a version, relative to the directory `out`."""
+    return f"../{WORKSPACE_DIRECTORY}/out/{version}"
 
 
 def _files_in(top: str) -> set[str]:

@@ -160,7 +160,16 @@ def test_without_a_boot_id_nothing_is_remembered(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "null", '{"boot_id": "boot-1"}', '{"boot_id": "boot-1", "files": [1]}']
+    "content",
+    [
+        "",
+        "[]",
+        "null",
+        '{"boot_id": "boot-1"}',
+        '{"boot_id": "boot-1", "files": [1]}',
+        # Too deep for the parser.
+        "[" * 100_000,
+    ],
 )
 def test_a_cache_that_cannot_be_used_is_ignored(file: Path, content: str) -> None:
     file.with_name("digests.json").write_text(content)

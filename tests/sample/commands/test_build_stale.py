@@ -26,7 +26,8 @@ from tests.sample.support import (
         ("command", "its command changed"),
         ("new input", "the input data/more.csv is new"),
         ("output", "the output totals.json was changed"),
-        ("link", "out/totals does not lead to the last build"),
+        ("no link", "out/totals does not lead to the last build"),
+        ("another link", "out/totals does not lead to the last build"),
     ],
 )
 def test_a_stale_target_is_built_again_and_the_response_says_why(
@@ -43,8 +44,13 @@ def test_a_stale_target_is_built_again_and_the_response_says_why(
     elif change == "output":
         (totals / "out" / "totals" / "totals.json").chmod(0o644)
         os.truncate(totals / "out" / "totals" / "totals.json", 0)
-    elif change == "link":
+    elif change == "no link":
         (totals / "out" / "totals").unlink()
+    elif change == "another link":
+        link = totals / "out" / "totals"
+        version = link.readlink().name
+        link.unlink()
+        link.symlink_to(f"/nonexistent/{version}")
     else:
         toml.write_text(toml.read_text().replace("wc -l <", "wc -w <"))
 
