@@ -197,12 +197,15 @@ def _another_run_succeeds(trial: Trial, max_rest_seconds: float) -> bool:
 
 @dataclass(frozen=True)
 class Moment:
-    """When to stop or kill a run."""
+    """When to stop or kill a run: after a part of its time, or after some changes of its files.
+
+    One of the two attributes is set. The other one is 0, so that it demands nothing.
+    """
 
     fraction: float = 0.0
-    """After this fraction of the time that a run usually takes."""
+    """The part of the time that a run usually takes: 0.5 is the middle."""
     changes: int = 0
-    """After so many changes of its files."""
+    """How many changes of the files were seen."""
 
 
 def choose_moments(count: int, usual_seconds: float) -> list[Moment]:
@@ -236,6 +239,7 @@ def start_until(moment: Moment, trial: Trial, usual_seconds: float) -> Attempt |
     Return None if the run never reached the moment: it exited before, or took too long.
     """
     sandbox = trial.sandbox
+    min_seconds = moment.fraction * usual_seconds
     max_seconds = _MAX_USUAL_TIMES * usual_seconds + _MORE_SECONDS
     changes = 0
     last_states = sandbox.file_states()
@@ -243,13 +247,15 @@ def start_until(moment: Moment, trial: Trial, usual_seconds: float) -> Attempt |
     while not attempt.run.poll() and attempt.run.elapsed_seconds < max_seconds:
         sandbox.signals.check()
         # Looking at the files slows the run down, so look only if changes matter.
-        if changes < moment.changes:
+        awaits_a_change = changes < moment.changes
+        if awaits_a_change:
             states = sandbox.file_states()
             if states != last_states:
                 last_states = states
                 changes += 1
-        is_late_enough = attempt.run.elapsed_seconds >= moment.fraction * usual_seconds
-        if changes >= moment.changes and is_late_enough:
+        has_enough_changes = changes >= moment.changes
+        has_run_long_enough = attempt.run.elapsed_seconds >= min_seconds
+        if has_enough_changes and has_run_long_enough:
             return attempt
         sandbox.signals.wait(usual_seconds / _LOOKS_PER_RUN)
     trial.finish(attempt)

@@ -103,13 +103,15 @@ class Report:
         return ["Would run, without a shell:", *_bullet_list(commands)]
 
     def _failure_lines(self, findings: Findings) -> list[str]:
-        # `failed_loudly` counts the runs that reported their failure.
-        if self.failures is None or not self.failed_loudly:
+        """Return how many runs failed and how useful their errors are, then each kind of error."""
+        failed_run_count = self.failed_loudly
+        usefulness = self.failures
+        if usefulness is None or not failed_run_count:
             return ["", "No run failed."]
-        summaries = []
-        for failure in group_failures(findings.failures):
-            summaries.append(_inline_code(failure.summary()))
-        return ["", self.failures.summary(self.failed_loudly), *_bullet_list(summaries)]
+        error_summaries = []
+        for error in group_failures(findings.failures):
+            error_summaries.append(_inline_code(error.summary()))
+        return ["", usefulness.summary(failed_run_count), *_bullet_list(error_summaries)]
 
     def _advice_lines(self) -> list[str]:
         if self.advice is None:

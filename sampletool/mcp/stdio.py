@@ -46,6 +46,9 @@ async def serve_stdio(
     runner = CommandRunner()
     protocol = create_protocol(runner, loading)
     async with create_client_server_memory_streams() as (client_streams, server_streams):
+        # A message takes this way through the tasks and the streams:
+        # stdin, `reading`, to_server = requests, `serving`, responses = from_server, `writing`,
+        # stdout.
         from_server, to_server = client_streams
         requests, responses = server_streams
         messages = _StdinMessages(stdin, loop)
@@ -59,12 +62,28 @@ async def serve_stdio(
             task.add_done_callback(lambda _task: is_over.set())
         loop.add_reader(wake_up_descriptor, is_over.set)
         await is_over.wait()
-
         loop.remove_reader(wake_up_descriptor)
-        await to_server.aclose()
-        await runner.stop_all()
-        await asyncio.wait([serving, writing], timeout=_FLUSH_SECONDS)
+        await _shut_down(to_server, runner, serving, writing)
     return runner.count
+
+
+async def _shut_down(
+    to_server: Any,
+    runner: CommandRunner,
+    serving: asyncio.Task[None],
+    writing: asyncio.Task[None],
+) -> None:
+    """Stop accepting requests, stop the commands, and let the last responses be written.
+
+    `reading` and `stdout_closing` may wait for the client permanently. asyncio.run() cancels them,
+    and their threads do not keep the process from exiting.
+    """
+    # First, so that no later request starts a command that nothing would stop.
+    await to_server.aclose()
+    # Then, while `serving` and `writing` still run: they send the responses of these commands.
+    await runner.stop_all()
+    # Both tasks may run longer, for example if the client does not read. They are cancelled then.
+    await asyncio.wait([serving, writing], timeout=_FLUSH_SECONDS)
 
 
 class _StdinMessages:

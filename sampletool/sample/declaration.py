@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
 from ..kit.contract.errors import did_you_mean
 from ..kit.program import env_variable
@@ -31,27 +32,47 @@ def read_job(
 ) -> tuple[Job, list[str]]:
     """Return the job that a table declares, and everything that is wrong with the table.
 
-    A member that has the wrong type is missing in the job. `target_names` are the names of all
-    targets that the job can need.
+    If a member of the table has the wrong type, the job does not get it. `target_names` are the
+    names of all targets that the job can need.
     """
     if not isinstance(table, dict):
         return Job(name), ["it is not a table"]
-    problems = [*_unknown_members(kind, table), *_missing_members(kind, table)]
+    lists, problems_of_lists = _read_lists(kind, table)
+    env, problems_of_env = _read_env(table)
+    job = Job(name, **lists, env=env)
+    problems = [
+        *_unknown_members(kind, table),
+        *_missing_members(kind, table),
+        *problems_of_lists,
+        *problems_of_env,
+        *_problems_of_job(job, target_names),
+    ]
+    return job, problems
+
+
+def _read_lists(
+    kind: Kind,
+    table: Mapping[str, Any],
+) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Return the members that are lists of strings, and what is wrong with the others."""
     lists: dict[str, tuple[str, ...]] = {}
+    problems = []
     for member in _LIST_MEMBERS[kind]:
         value = table.get(member, [])
         if _is_list_of_texts(value):
             lists[member] = tuple(value)
         else:
             problems.append(f"{member} must be a list of strings")
+    return lists, problems
+
+
+def _read_env(table: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """Return the environment variables and no problems, or no variables and the problems."""
     env = table.get("env", {})
-    problems_of_env = list(_problems_of_env(env))
-    if problems_of_env:
-        problems += problems_of_env
-        env = {}
-    job = Job(name, **lists, env=env)
-    problems += _problems_of_job(job, target_names)
-    return job, problems
+    problems = list(_problems_of_env(env))
+    if problems:
+        return {}, problems
+    return env, []
 
 
 def _unknown_members(kind: Kind, table: Mapping[str, object]) -> Iterator[str]:

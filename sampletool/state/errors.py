@@ -4,6 +4,7 @@ from ..kit.contract.errors import USUAL_RETRY_MS, ExitStatus, ExtraNotInstalled,
 from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
 from ..kit.contract.lock_held import estimate_retry_ms
 from ..kit.program import env_variable
+from .protocol import Repetition
 
 _RETRY_AFTER_MS = 1000
 """How long to wait for a server that is unreachable. It may be starting."""
@@ -56,13 +57,23 @@ class LeaseLost(ToolError):
     )  # fmt: skip
     advice = "Discard your result, then claim another task: `{PROGRAM} task claim QUEUE`."
 
-    def __init__(self, task: str, generation: int, actual: int, status: str) -> None:
-        """Name the claim, and the generation and status that the task has instead."""
+    def __init__(
+        self,
+        task: str,
+        generation: int,
+        actual_generation: int,
+        actual_status: str,
+    ) -> None:
+        """Describe a claim, and its task as it is now.
+
+        `task` and `generation` name the claim. `actual_generation` and `actual_status` are those
+        of the task.
+        """
         super().__init__(
             task=task,
             generation=generation,
-            actual_generation=actual,
-            status=status,
+            actual_generation=actual_generation,
+            status=actual_status,
         )
 
 
@@ -192,13 +203,13 @@ _CHECK_FIRST = (
     "To make retries safe, pass --idempotency-key."
 )  # fmt: skip
 
-_HINT_BY_REPETITION = {
+_HINT_BY_REPETITION: dict[Repetition, str] = {
     "harmless": "Run the same command again. It is safe to repeat.",
     "same key": _REPEAT_WITH.format(option="--idempotency-key"),
     "same fence": _REPEAT_WITH.format(option="--fence"),
     "unsafe": _CHECK_FIRST,
 }
-"""What to do if it is unknown whether a change was made. See `store.Repetition`."""
+"""What to do if it is unknown whether a change was made. The keys are in protocol.py."""
 
 
 class OutcomeUnknown(StoreUnavailable):
@@ -208,8 +219,8 @@ class OutcomeUnknown(StoreUnavailable):
         "Lost the connection to {store}: {reason}. The change may or may not have been saved."
     )  # fmt: skip
 
-    def __init__(self, store: str, reason: str, repetition: str) -> None:
-        """Say what happens if the command is repeated: see `store.Repetition`."""
+    def __init__(self, store: str, reason: str, repetition: Repetition) -> None:
+        """Give the hint that fits what happens if the store gets the same change twice."""
         super().__init__(
             suggestion=_HINT_BY_REPETITION[repetition],
             store=store,
@@ -217,6 +228,7 @@ class OutcomeUnknown(StoreUnavailable):
             outcome="unknown",
         )
         if repetition == "unsafe":
+            # A program must not repeat this by itself: the change could be made twice.
             self.retry_after_ms = None
 
 

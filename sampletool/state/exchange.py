@@ -25,8 +25,8 @@ from typing import NoReturn, TypeVar
 from ..kit.contract.errors import ToolError
 from ..kit.safety.signals import Signals
 from .errors import OutcomeUnknown, StoreUnavailable
+from .protocol import Repetition
 from .retry_policy import RetryPolicy
-from .store import Repetition
 
 T = TypeVar("T")
 

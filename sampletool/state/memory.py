@@ -16,7 +16,7 @@ from typing import Any
 from .sql import ServerDescription, SqlStore, T
 from .sql_verbs import Session
 from .sqlite import SCHEMA_STEPS, connect_to_memory
-from .store import Reply, Store, Write
+from .store import Reply, Write
 
 Journal = Callable[[str, str], Awaitable[None]]
 """A function that is awaited before each change. Its arguments are the verb and the name.
@@ -37,12 +37,31 @@ _READING_VERBS = (
 )
 
 
+_CHANGING_VERBS = (
+    "counter_add",
+    "state_set",
+    "state_unset",
+    "task_add",
+    "task_claim",
+    "task_renew",
+    "task_finish",
+    "task_release",
+    "task_cancel",
+    "task_retry",
+    "task_retry_all",
+    "task_clean",
+)
+
+
 async def _no_journal(_verb: str, _name: str) -> None:
     await asyncio.sleep(0)
 
 
 class MemoryStore:
-    """A store whose verbs are coroutines."""
+    """A store whose verbs are coroutines: all of _READING_VERBS and _CHANGING_VERBS.
+
+    They take the same arguments as the methods of `Store`, where they are described.
+    """
 
     def __init__(self, journal: Journal = _no_journal) -> None:
         self._journal = journal
@@ -51,16 +70,22 @@ class MemoryStore:
         self._tables.connection.executescript(";".join(SCHEMA_STEPS))
 
     def __getattr__(self, verb: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """Return the coroutine function for a verb of `Store`."""
-        if not hasattr(Store, verb):
-            raise AttributeError(verb)
+        """Return the coroutine function for a verb.
 
-        async def call(*args: Any, **options: Any) -> Any:
-            if verb in _READING_VERBS:
-                return getattr(self._tables, verb)(*args, **options)
+        Python calls this for each attribute that the class does not define, such as `counter_add`.
+        """
+
+        async def read(*args: Any, **options: Any) -> Any:
+            return getattr(self._tables, verb)(*args, **options)
+
+        async def change(*args: Any, **options: Any) -> Any:
             return await self._change(verb, args, options)
 
-        return call
+        if verb in _READING_VERBS:
+            return read
+        if verb in _CHANGING_VERBS:
+            return change
+        raise AttributeError(verb)
 
     async def _change(self, verb: str, args: Any, options: Any) -> Any:
         """Make a change. No other change is made between its first look and its end."""
@@ -68,8 +93,9 @@ class MemoryStore:
             copy = _Tables()
             self._tables.connection.backup(copy.connection)
             result = getattr(copy, verb)(*args, **options)
-            if copy.change is not None:
-                await self._journal(copy.change.verb, copy.change.name)
+            applied = copy.applied_write
+            if applied is not None:
+                await self._journal(applied.verb, applied.name)
                 self._tables = copy
             return result
 
@@ -79,14 +105,14 @@ class _Tables(SqlStore):
 
     def __init__(self) -> None:
         self.connection = connect_to_memory()
-        self.change: Write | None = None
-        """The change that was made. None if there was none, or if it was replayed."""
+        self.applied_write: Write | None = None
+        """The write that has changed the database. None if there was none, or it was replayed."""
 
     def write(self, write: Write) -> Reply:
-        """Make the change, and note it in `change`."""
+        """Apply a write to the database, and keep it as `applied_write`."""
         reply = super().write(write)
         if not reply.is_replayed:
-            self.change = write
+            self.applied_write = write
         return reply
 
     def transact(self, body: Callable[[Session], T], write: Write | None = None) -> T:

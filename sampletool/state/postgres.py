@@ -136,25 +136,40 @@ class Link(psycopg.Connection[Any]):
         """Wait for the server. psycopg calls this for each reply, with a generator."""
         return super().wait(self._watched(gen), interval, timeout)
 
-    def _watched(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Pass everything on to the generator, but stop when the exchange is over.
+    def _watched(self, exchange: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Run psycopg's generator step by step, and look for the end of the wait in between.
 
-        Each value that `gen` yields is what it waits for. It is sent whether that is ready, or 0
-        after `interval` seconds without a byte.
+        The generator `exchange` sends a statement and reads the reply. Whenever it has to wait for
+        the socket, it yields the event that it needs: the socket is readable or writable. psycopg's
+        `wait` waits for this event, and sends it back. After `interval` seconds without an event,
+        it sends 0. At the end, the generator returns the reply.
+
+        psycopg's `wait` gets this generator instead, which passes on what each sends to the other.
+        Raise OperationalError if the deadline has passed or a signal has arrived.
         """
         try:
-            awaited = next(gen)
+            needed_event = next(exchange)
             while True:
-                ready = yield awaited
-                # A reply that is complete ends the generator here, and counts.
-                awaited = gen.send(ready)
-                # Look also if bytes have arrived: they may never stop.
-                if self.watch is not None and self.watch.is_over():
-                    with suppress(psycopg.Error):
-                        self.cancel_safe(timeout=_GRACE_SECONDS)
-                    raise psycopg.OperationalError("timeout")
+                event = yield needed_event
+                # If the reply is complete, this raises StopIteration. So a complete reply is
+                # returned even if the deadline has passed.
+                needed_event = exchange.send(event)
+                # Look after each event, and not only after a pause: the server may send bytes
+                # without a pause.
+                self._cancel_if_over()
         except StopIteration as end:
             return end.value
+
+    def _cancel_if_over(self) -> None:
+        """If the deadline has passed or a signal has arrived, cancel the statement on the server.
+
+        Raise OperationalError then.
+        """
+        if self.watch is None or not self.watch.is_over():
+            return
+        with suppress(psycopg.Error):
+            self.cancel_safe(timeout=_GRACE_SECONDS)
+        raise psycopg.OperationalError("timeout")
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
         """Return the rows that a statement finds."""
@@ -344,14 +359,11 @@ class PostgresStore(SqlStore):
         return link.execute(";".join(statements).encode())
 
     def _begin_if_not_newer(self, link: Link) -> None:
-        """Start a transaction. Raise StateTooNew if a newer client has upgraded the tables.
-
-        Reading the version also locks it until the transaction ends: an upgrade waits for that.
-        """
+        """Start a transaction. Raise StateTooNew if a newer client has upgraded the tables."""
+        # On the server, a SELECT holds a shared lock of its table until the transaction ends.
+        # `_upgrade` waits for that, so the version cannot change while the transaction runs.
         cursor = self._begin(link, "SELECT version FROM tool_store")
-        # Each statement has a result. That of the last one is the version.
-        while cursor.nextset():
-            continue
+        _go_to_last_result(cursor)
         ((version,),) = cursor.fetchall()
         self._refuse_newer(version)
 
@@ -481,6 +493,15 @@ class PostgresStore(SqlStore):
             if re.search(pattern, text, re.IGNORECASE):
                 return errors.StoreMisconfigured(store=self._shown_url, reason=reason)
         return None
+
+
+def _go_to_last_result(cursor: psycopg.Cursor[Any]) -> None:
+    """Let the cursor return the rows of the last statement of a message.
+
+    Each statement of the message has a result of its own. At first, the cursor is at the first one.
+    """
+    while cursor.nextset():
+        pass
 
 
 def _read_clock(db: Session) -> list[Any]:

@@ -73,6 +73,15 @@ class Counted(NamedTuple):
     replayed: bool = False
 
 
+Repetition = Literal["harmless", "same key", "same fence", "unsafe"]
+"""What happens if a write is sent twice.
+
+* "harmless": the second one changes nothing, or makes the same change again.
+* "same key", "same fence": the store notices, and returns the result of the first one.
+* "unsafe": the change can be made twice.
+"""
+
+
 @dataclass(frozen=True)
 class Value:
     """A value and its version."""

@@ -85,7 +85,7 @@ _NOT_DONE = (
 _REFUSALS: dict[str, tuple[Callable[..., ToolError], tuple[str, ...]]] = {
     "TASK_NOT_FOUND": (errors.TaskNotFound, ("task",)),
     "TASK_CONFLICT": (errors.TaskConflict, ("task",)),
-    "LEASE_LOST": (errors.LeaseLost, ("task", "generation", "actual", "status")),
+    "LEASE_LOST": (errors.LeaseLost, ("task", "generation", "actual_generation", "actual_status")),
     "VERSION_CONFLICT": (VersionConflict, ("key", "expected", "actual")),
     "TASK_ENDED": (errors.TaskEnded, ("task", "status")),
     "TASK_NOT_FAILED": (errors.TaskNotFailed, ("task", "status")),

@@ -530,28 +530,44 @@ def task_release(
     delay_ms: int,
     exit_code: str | None,
     tail: str | None,
-    is_unused: int,
+    unused: int,
 ) -> str:
-    """Give a task back (see Store.task_release). Return the effect."""
+    """Give a task back (see Store.task_release). Return the effect.
+
+    `unused` is 1 if nothing was executed for the claim, and 0 otherwise.
+    """
+    claim = Fence(task, generation)
     if exit_code is not None:
-        _note_failure(db, Fence(task, generation), exit_code, tail)
-    due_at = _due_after_delay(db, delay_ms)
-    if is_unused:
-        changes = f"""
-            claimed_by = NULL, claimed_at = NULL, attempts = attempts - 1,
-            status = 'free', ended_at = NULL, due_at = {due_at}
-        """
+        _note_failure(db, claim, exit_code, tail)
+    if unused:
+        changes = _undo_attempt(db, delay_ms)
     else:
-        changes = f"""
-            claimed_by = NULL, claimed_at = NULL,
-            status = CASE WHEN {_IS_LAST_ATTEMPT} THEN 'failed' ELSE 'free' END,
-            ended_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN {db.now} END,
-            due_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN NULL ELSE {due_at} END
-        """
-    if _end_claim(db, Fence(task, generation), changes, delay=delay_ms):
+        changes = _free_or_fail(db, delay_ms)
+    if _end_claim(db, claim, changes, delay=delay_ms):
         return "updated"
-    _require_ended(db, Fence(task, generation), "free", "failed")
+    # The claim was not current. If an earlier call has released it, the task is still as that call
+    # has left it, and there is nothing to do. Otherwise, the worker has lost the claim.
+    _require_ended(db, claim, "free", "failed")
     return "unchanged"
+
+
+def _undo_attempt(db: Session, delay_ms: int) -> str:
+    """Return the assignments that make a task free, as if it had not been claimed."""
+    return f"""
+        claimed_by = NULL, claimed_at = NULL, attempts = attempts - 1,
+        status = 'free', ended_at = NULL, due_at = {_due_after_delay(db, delay_ms)}
+    """
+
+
+def _free_or_fail(db: Session, delay_ms: int) -> str:
+    """Return the assignments that make a task free, or failed if this was its last attempt."""
+    due_at = _due_after_delay(db, delay_ms)
+    return f"""
+        claimed_by = NULL, claimed_at = NULL,
+        status = CASE WHEN {_IS_LAST_ATTEMPT} THEN 'failed' ELSE 'free' END,
+        ended_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN {db.now} END,
+        due_at = CASE WHEN {_IS_LAST_ATTEMPT} THEN NULL ELSE {due_at} END
+    """
 
 
 def _note_failure(db: Session, claim: Fence, exit_code: str, tail: str | None) -> None:

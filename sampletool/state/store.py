@@ -11,7 +11,7 @@ backend, another client could come between.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from ..kit.contract.errors import KeyNotFound
 from ..kit.contract.response import Effect
@@ -31,6 +31,7 @@ from .protocol import (
     NewTask,
     Once,
     QueueStats,
+    Repetition,
     TaskDetails,
     TaskState,
     Value,
@@ -45,14 +46,6 @@ from .values import (
     ids_and_bodies,
     remembered_key,
 )
-
-Repetition = Literal["harmless", "same key", "same fence", "unsafe"]
-"""What happens if a write is sent twice.
-
-* "harmless": the second one changes nothing, or makes the same change again.
-* "same key", "same fence": the store notices, and returns the result of the first one.
-* "unsafe": the change can be made twice.
-"""
 
 
 @dataclass(frozen=True)
@@ -140,7 +133,7 @@ class Store(ABC):
         counter starts at 0. Raise CounterRange if the sum would be too large; the counter then
         keeps its value.
         """
-        reply = self._write("counter_add", {"name": name, "amount": amount}, once)
+        reply = self._write_once("counter_add", {"name": name, "amount": amount}, once)
         value, effect = reply.data
         return Counted(int(value), effect, reply.is_replayed)
 
@@ -187,7 +180,7 @@ class Store(ABC):
             "if_version": if_version,
             "expires": expires_ms,
         }
-        reply = self._write("state_set", arguments, once)
+        reply = self._write_once("state_set", arguments, once)
         version, effect = reply.data
         return Written(int(version), effect, reply.is_replayed)
 
@@ -202,7 +195,7 @@ class Store(ABC):
 
         `if_version` and `once` are the same as for `state_set`.
         """
-        reply = self._write("state_unset", {"key": key, "if_version": if_version}, once)
+        reply = self._write_once("state_unset", {"key": key, "if_version": if_version}, once)
         version, effect = reply.data
         return Written(int(version), effect, reply.is_replayed)
 
@@ -242,7 +235,7 @@ class Store(ABC):
             compared.append(delay_ms)
         if max_attempts is not None:
             compared.append({"max_attempts": max_attempts})
-        reply = self._write("task_add", arguments, once, compared)
+        reply = self._write_once("task_add", arguments, once, compared)
         effects = [(task_id, effect) for task_id, effect in reply.data]
         return Added(effects, reply.is_replayed)
 
@@ -299,7 +292,7 @@ class Store(ABC):
         compared = [lease_ms, count, max_attempts, *finish]
         if is_named:
             compared.insert(0, worker)
-        reply = self._write("task_claim", arguments, once, compared)
+        reply = self._write_once("task_claim", arguments, once, compared)
         return Claim(
             tasks=[_to_claimed(row) for row in reply.data],
             replayed=reply.is_replayed,
@@ -312,7 +305,7 @@ class Store(ABC):
         Raise LeaseLost if the lease has expired, even if no other worker has claimed the task.
         """
         arguments = {"task": task, "generation": generation, "lease": lease_ms}
-        return format_time(self._write("task_renew", arguments).data)
+        return format_time(self._write_harmless("task_renew", arguments).data)
 
     def task_finish(self, task: str, generation: int, *, result: Any = None) -> Effect:
         """Mark a task as done, permanently, and store its result: any JSON value.
@@ -326,7 +319,7 @@ class Store(ABC):
             "generation": generation,
             "value": None if result is None else encode(result),
         }
-        effect: Effect = self._write("task_finish", arguments).data
+        effect: Effect = self._write_harmless("task_finish", arguments).data
         return effect
 
     def task_release(
@@ -360,7 +353,7 @@ class Store(ABC):
             "value": tail,
             "unused": int(is_unused),
         }
-        effect: Effect = self._write("task_release", arguments).data
+        effect: Effect = self._write_harmless("task_release", arguments).data
         return effect
 
     def task_cancel(self, task: str) -> Effect:
@@ -372,7 +365,7 @@ class Store(ABC):
         Return `unchanged` if the task was cancelled before. Raise TaskEnded if the task is done or
         failed.
         """
-        effect: Effect = self._write("task_cancel", {"task": task}).data
+        effect: Effect = self._write_harmless("task_cancel", {"task": task}).data
         return effect
 
     def task_retry(self, task: str) -> Effect:
@@ -381,13 +374,13 @@ class Store(ABC):
         Return `unchanged` if the task is free already. Raise TaskNotFailed if it is neither failed
         nor free.
         """
-        effect: Effect = self._write("task_retry", {"task": task}).data
+        effect: Effect = self._write_harmless("task_retry", {"task": task}).data
         return effect
 
     def task_retry_all(self, queue: str, limit: int = 500) -> int:
         """Make up to `limit` failed tasks of a queue free, and return how many these were."""
         arguments = {"queue": queue, "limit": limit}
-        return int(self._write("task_retry_all", arguments).data)
+        return int(self._write_harmless("task_retry_all", arguments).data)
 
     def task_clean(
         self,
@@ -410,7 +403,7 @@ class Store(ABC):
             "cursor": after,
             "limit": limit,
         }
-        removed, cursor = self._write("task_clean", arguments).data
+        removed, cursor = self._write_harmless("task_clean", arguments).data
         return int(removed), int(cursor)
 
     def task_left(self, queue: str, limit: int = MAX_INTEGER) -> int:
@@ -442,20 +435,7 @@ class Store(ABC):
 
     def task_show(self, task: str) -> TaskDetails:
         """Return everything about a task. Raise TaskNotFound if there is none."""
-        row = self._read("task_show", {"task": task})
-        # Every backend returns the columns of a listed task, and then four more, in this order.
-        *listed_columns, max_attempts, result, exit_codes, failure_tail = row
-        numbers: list[int] = []
-        if exit_codes:
-            # One text with spaces, such as "1 137".
-            numbers = [int(exit_code) for exit_code in exit_codes.split()]
-        return TaskDetails(
-            task=_to_task_state(listed_columns),
-            max_attempts=int(max_attempts),
-            result=_decoded_or_none(result),
-            exit_codes=numbers,
-            failure_tail=_decoded_or_none(failure_tail),
-        )
+        return _to_task_details(self._read("task_show", {"task": task}))
 
     def task_stats(self, queue: str | None = None) -> list[QueueStats]:
         """Return how many tasks have each status, for one queue or for each, sorted by name."""
@@ -466,36 +446,49 @@ class Store(ABC):
             counts.setdefault(name, {})[status] = int(count)
         return [QueueStats(queue=name, **counts[name]) for name in sorted(counts)]
 
-    def _write(
-        self,
-        verb: str,
-        arguments: dict[str, Any],
-        once: Once | None = None,
-        compared: list[Any] | None = None,
-    ) -> Reply:
-        """Check the arguments and make the change.
-
-        Without `once`, the change is harmless if it is made twice, so nothing prevents that.
-        `compared` is what a repetition with the same key must agree with. By default, these are all
-        arguments.
-        """
+    def _write_harmless(self, verb: str, arguments: dict[str, Any]) -> Reply:
+        """Check the arguments, and make a change that does no harm if it is made twice."""
         check_arguments(arguments)
-        name, *others = arguments.values()
-        key = None
-        hashed = ""
-        if once is not None:
-            key = remembered_key(once, verb, str(name))
-        if key is not None:
-            if compared is None:
-                compared = others
-            hashed = fingerprint(verb, name, *compared)
+        name, *_other_values = arguments.values()
         write = Write(
             verb=verb,
             name=str(name),
             arguments=arguments,
-            once=UNCONDITIONAL if once is None else once,
+            once=UNCONDITIONAL,
+            key=None,
+            fingerprint="",
+            repetition="harmless",
+        )
+        return self.write(write)
+
+    def _write_once(
+        self,
+        verb: str,
+        arguments: dict[str, Any],
+        once: Once,
+        compared_values: list[Any] | None = None,
+    ) -> Reply:
+        """Check the arguments, and make a change that may do harm if it is made twice.
+
+        A repetition with the same key must have the same name and the same `compared_values`. By
+        default, these are the values of all arguments.
+        """
+        check_arguments(arguments)
+        name, *other_values = arguments.values()
+        if compared_values is None:
+            compared_values = other_values
+        key = remembered_key(once, verb, str(name))
+        hash_of_arguments = ""
+        # Without a key, the store remembers nothing that a repetition could be compared with.
+        if key is not None:
+            hash_of_arguments = fingerprint(verb, name, *compared_values)
+        write = Write(
+            verb=verb,
+            name=str(name),
+            arguments=arguments,
+            once=once,
             key=key,
-            fingerprint=hashed,
+            fingerprint=hash_of_arguments,
             repetition=_repetition(once),
         )
         return self.write(write)
@@ -505,10 +498,8 @@ class Store(ABC):
         return self.read(verb, arguments)
 
 
-def _repetition(once: Once | None) -> Repetition:
-    """Return what happens if a write is sent twice."""
-    if once is None:
-        return "harmless"
+def _repetition(once: Once) -> Repetition:
+    """Return what happens if a write is sent twice that is not harmless by itself."""
     if once.key is not None:
         return "same key"
     if once.fence is not None:
@@ -574,6 +565,23 @@ def _to_task_state(row: Sequence[Any]) -> TaskState:
         lease_expires_at=due_at if is_claimed else None,
         free_at=None if is_claimed else due_at,
         position=int(position),
+    )
+
+
+def _to_task_details(row: Sequence[Any]) -> TaskDetails:
+    # Every backend returns the columns of a listed task, and then four more, in this order. If
+    # there is a column more or less, `_to_task_state` raises a ValueError.
+    *listed_columns, max_attempts, result, exit_codes_text, failure_tail = row
+    exit_codes: list[int] = []
+    if exit_codes_text:
+        # One text with spaces, such as "1 137".
+        exit_codes = [int(exit_code) for exit_code in exit_codes_text.split()]
+    return TaskDetails(
+        task=_to_task_state(listed_columns),
+        max_attempts=int(max_attempts),
+        result=_decoded_or_none(result),
+        exit_codes=exit_codes,
+        failure_tail=_decoded_or_none(failure_tail),
     )
 
 

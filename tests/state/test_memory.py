@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from sampletool.kit.contract.errors import KeyNotFound
-from sampletool.state.memory import MemoryStore
+from sampletool.state.memory import _CHANGING_VERBS, _READING_VERBS, MemoryStore
 from sampletool.state.protocol import NewTask, Once
+from sampletool.state.store import Store
 
 
 def test_the_journal_gets_every_change_before_it_is_made() -> None:
@@ -50,3 +51,12 @@ def test_what_the_journal_refuses_has_not_happened() -> None:
 
 def test_what_is_no_verb_is_no_member() -> None:
     assert not hasattr(MemoryStore(), "counter_ad")
+
+
+def test_it_offers_every_verb_of_a_store() -> None:
+    verbs = {name for name in vars(Store) if not name.startswith("_")}
+
+    # These are for a backend. A program calls the verbs.
+    verbs -= {"read", "write", "close"}
+
+    assert {*_READING_VERBS, *_CHANGING_VERBS} == verbs

@@ -79,7 +79,10 @@ def _deprecated_flags(param: Any, hint: Any) -> dict[str, str]:
 def _value_type_of(hint: Any) -> Any:
     """Return the type of one value: `Annotated[list[str] | None, ...]` has values of type `str`."""
     if typing.get_origin(hint) is typing.Literal:
+        # In brackets, it has the values themselves, and no type.
         return hint
+    # The type in the first place counts: the others are declarations, or None. A type without
+    # brackets, such as `str`, has none, and is the type of one value.
     for inner in typing.get_args(hint):
         if inner is not type(None):
             return _value_type_of(inner)

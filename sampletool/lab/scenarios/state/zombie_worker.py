@@ -140,7 +140,7 @@ scenario = Scenario(
     ),
     mechanisms=(
         Removal(
-            "state/store.py:Store._write",
+            "state/store.py:Store._write_once",
             summary="do not send the fencing token",
             pattern="key = remembered_key(once, verb, str(name))",
             instead="once, key = (UNCONDITIONAL, None)",
