@@ -21,10 +21,15 @@ _WAITS = "░"
 _IDLE = "·"
 _ARROW = "<=="
 _MIN_TERMINAL_WIDTH = 40
+"""The width of the picture if the terminal is narrower. The terminal then wraps its lines."""
 _MIN_COLUMN_WIDTH = 10
+"""The width to which a column shrinks at most."""
 _EMPTY_COLUMN_WIDTH = 4
+"""The width of a column without text."""
 _GAP_WIDTH = 5
+"""The width of the bar of a lane, and of the space after its text."""
 _MARGIN = " " * 5
+"""The place for the number of the event."""
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -136,7 +141,7 @@ def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
     """Return the lines of a legend for the signs in these pictures."""
     entries = []
     for entry in _legend_entries(recordings):
-        # Lines must not be wrapped within an entry.
+        # A line may be wrapped between entries, but not within one.
         entries.append(entry.replace(" ", _NO_BREAK_SPACE))
     lines = _wrap(f"Signs: {', '.join(entries)}", width)
     return [line.replace(_NO_BREAK_SPACE, " ") for line in lines]

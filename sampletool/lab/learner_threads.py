@@ -23,6 +23,7 @@ from .refusals import exit_with
 from .threads import SteppedLock, Threads, replace_locks, serve
 
 _LONGEST_LINE = 40
+"""The maximum number of characters of a source line in the name of a step."""
 
 
 class ThreadedFile:
@@ -92,10 +93,10 @@ class ThreadedFile:
                 continue
             is_lock = isinstance(value, SteppedLock)
             if is_lock or self.finder.is_variable(name, value):
-                descriptions.append(f"{name}: {self._show(value)}")
+                descriptions.append(f"{name}: {self._describe_value(value)}")
         return "  ".join(descriptions)
 
-    def _show(self, value: Any) -> str:
+    def _describe_value(self, value: Any) -> str:
         """Return a value as text. For an object of the file's classes, show its attributes."""
         if not self.finder.has_own_class(value):
             return repr(value)

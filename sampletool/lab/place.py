@@ -46,16 +46,19 @@ def _variables_of(frame: FrameType) -> Iterator[str]:
         if isinstance(value, _PLAIN_TYPES):
             yield f"{name}={value!r}"
         elif isinstance(value, _COLLECTIONS):
-            yield f"{name}={_show(value)}"
+            yield f"{name}={_text_of(value)}"
 
 
-def _show(collection: object) -> str:
-    """Return a collection as text. Show only the types of other objects, not their addresses."""
-    if isinstance(collection, dict):
-        items = [f"{_show(key)}: {_show(value)}" for key, value in collection.items()]
+def _text_of(value: object) -> str:
+    """Return a value as text. For an object, this is only its type.
+
+    The usual text of an object contains its address, which may differ in each run.
+    """
+    if isinstance(value, dict):
+        items = [f"{_text_of(key)}: {_text_of(item)}" for key, item in value.items()]
         return "{" + ", ".join(items) + "}"
-    if isinstance(collection, list | tuple | set | frozenset):
-        return "[" + ", ".join(_show(item) for item in collection) + "]"
-    if isinstance(collection, _PLAIN_TYPES):
-        return repr(collection)
-    return type(collection).__name__
+    if isinstance(value, list | tuple | set | frozenset):
+        return "[" + ", ".join(_text_of(item) for item in value) + "]"
+    if isinstance(value, _PLAIN_TYPES):
+        return repr(value)
+    return type(value).__name__

@@ -59,6 +59,7 @@ from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker, read_look
 from .stepped_worker import EveryStepWorker, Worker
 
 _BROKEN = "broken"
+"""The note of the event that broke the invariant."""
 _MOST_STEPS = 500
 """The limit for the steps of one run. A worker in an endless loop would reach it."""
 

@@ -274,4 +274,5 @@ def exit_with(reason: str, exit_code: int) -> NoReturn:
     reason = " ".join(reason.split())
     os.write(2, f"\n{reason}\n".encode())
     os.write(1, json.dumps(reason).encode())
+    # sys.exit() would raise an exception, which the file could catch.
     os._exit(exit_code)

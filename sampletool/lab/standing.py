@@ -23,6 +23,7 @@ from typing import Any
 from .scenario import PACKAGE, Scenario, Variant
 
 _MAX_VALUE_CHARACTERS = 200
+"""The number of characters after which a private value is cut."""
 
 
 def source_of(scenario: Scenario, variant: Variant) -> str:

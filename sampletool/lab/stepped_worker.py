@@ -88,6 +88,7 @@ class Worker:
                 return False
             next_step = self.variant.step_at(event, self.current_step_name)
             if position > 0 and next_step is not None:
+                # This event belongs to the next step already.
                 return False
             self._run_event()
         return True
@@ -118,6 +119,7 @@ class Worker:
                 return
             step = self.variant.step_at(event, self.current_step_name)
             if step is not None:
+                # A worker that comes back to such a step waits in a loop.
                 self.is_blocked = step.waits and step.name == self.current_step_name
                 self.next_step = step
                 return

@@ -15,11 +15,14 @@ from ..kit.contract.text import BOLD, RED, printable
 from .draw import label, legend, timeline
 from .recording import Recording
 
+# All sizes are in pixels.
 _ROW_HEIGHT = 28
 _MARGIN = 16
 _CHARACTER_WIDTH = 7.9
 _LINE_CHARACTERS = 110
+"""The number of characters after which a line of the picture is wrapped."""
 _BASELINE = 18
+"""The distance of the text from the top of its row."""
 _BAR_CLASSES = {"┌": "hold", "│": "hold", "└": "hold", "░": "wait"}
 _TEXT_CLASSES = {RED: "bad", BOLD: "head"}
 _STYLE = """

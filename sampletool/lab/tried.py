@@ -281,13 +281,13 @@ class TriedFile:
                 raise CannotTry(file=str(self.file), problem=without_full_stop(problem))
             yield f"{letter} failed, {without_full_stop(reason)}."
 
-    def _run_in_process(self, part: str, directory: Path, names: Sequence[str]) -> Outcome:
+    def _run_in_process(self, part: str, directory: Path, arguments: Sequence[str]) -> Outcome:
         """Run a function of the file in a process of its own. Return how it ended.
 
-        `names` are the arguments of the function: the killed workers, for example.
+        `arguments` are those of the function, for example the names of the killed workers.
         """
         path = str(self.file.absolute())
-        program = ["-m", "sampletool.lab.learner", path, part, *names]
+        program = ["-m", "sampletool.lab.learner", path, part, *arguments]
         environ = private_environ(directory.parent / "home")
         process = self._fork_server.start(program, env=environ, cwd=directory)
         try:

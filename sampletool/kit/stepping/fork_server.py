@@ -285,7 +285,10 @@ def _open_streams(
     client_ends: ExitStack,
     child_ends: ExitStack,
 ) -> _StandardStreams:
-    """Return the standard streams of a new process. Put what was opened on the two stacks."""
+    """Return the standard streams of a new process.
+
+    Push a callback that closes each opened descriptor onto the stack of its side.
+    """
     stdin_stream = _open_input(stdin, client_ends, child_ends)
     stdout_stream = _open_output(stdout, client_ends, child_ends)
     if stderr == subprocess.STDOUT:
@@ -301,7 +304,7 @@ def _open_input(
     client_ends: ExitStack,
     child_ends: ExitStack,
 ) -> _Stream:
-    """Return the stdin of a new process. Put what was opened on the two stacks."""
+    """Return the stdin of a new process. Push callbacks that close what was opened."""
     if target != subprocess.PIPE:
         return _open_target(target, client_ends, child_ends)
     child_end, client_end = os.pipe()
@@ -316,7 +319,7 @@ def _open_output(
     client_ends: ExitStack,
     child_ends: ExitStack,
 ) -> _Stream:
-    """Return the stdout or stderr of a new process. Put what was opened on the two stacks."""
+    """Return the stdout or stderr of a new process. Push callbacks that close what was opened."""
     if target != subprocess.PIPE:
         return _open_target(target, client_ends, child_ends)
     client_end, child_end = os.pipe()

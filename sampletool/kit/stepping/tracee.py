@@ -253,6 +253,7 @@ class Tracee:
             facts = {"operation": operation, "descriptor": descriptor}
             was_reported = self._stop("blocked", paths, facts)
             if not was_reported:
+                # The tracer does not decide about this call any more, so let the call wait.
                 return
 
     def _stop(self, event: str, paths: Sequence[str], facts: Facts) -> bool:
@@ -276,7 +277,8 @@ class Tracee:
                 self._watch = None
                 return True
             else:
-                # The tracer is dead.
+                # The command is empty, because the tracer is dead. Exit without any cleanup, which
+                # could change files when nobody controls this process any more.
                 os._exit(1)
 
     def _is_watched(self, paths: Sequence[str]) -> bool:

@@ -65,6 +65,7 @@ def record(message: str | None) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Create an empty record of the messages."""
     (directory / "recorded").write_text("")
 
 

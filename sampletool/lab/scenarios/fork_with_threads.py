@@ -99,6 +99,7 @@ def run_in_fork(child: Callable[[], None]) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Create an empty log."""
     (directory / "log").touch()
 
 

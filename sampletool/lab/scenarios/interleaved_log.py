@@ -22,6 +22,7 @@ from ._mechanisms import without_lock
 
 LOG = "calls.jsonl"
 RECORDS = {"A": b"A" * 5999 + b"\n", "B": b"B" * 99 + b"\n"}
+"""The line that each worker writes to the pipe. The line of A does not fit into the pipe."""
 ONE_PAGE = 4096
 """The number of bytes that fit into the pipe."""
 
@@ -68,10 +69,12 @@ def let_reader_read(pipe: int) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Create an empty log."""
     (directory / LOG).touch()
 
 
 def prepare_a_pipe(directory: Path) -> None:
+    """Create a pipe, and an empty file for what its reader receives."""
     os.mkfifo(directory / "pipe")
     (directory / "received").touch()
 
@@ -94,7 +97,7 @@ def _short_name(line: str) -> str:
         if line.encode() == record.rstrip():
             return f"line of {letter}"
     if line.strip("AB") == "":
-        # A run of 4,096 letters is shown as "4096 A".
+        # Many equal letters are counted: 4,096 of them become "4096 A".
         return " ".join(f"{len(list(same))} {letter}" for letter, same in groupby(line))
     try:
         return f"line of {json.loads(line)['command']}"

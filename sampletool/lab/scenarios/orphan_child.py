@@ -102,6 +102,7 @@ def is_alive(pid: str) -> bool:
 
 
 def prepare(directory: Path) -> None:
+    """Create the pipe at which the compiler waits, and an output of no build."""
     os.mkfifo(directory / "gate")
     (directory / "output").write_text("-")
 

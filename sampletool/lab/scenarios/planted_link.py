@@ -56,6 +56,7 @@ def has_planted(worker: str) -> bool:
 
 
 def prepare(directory: Path) -> None:
+    """Create the file that B may not change."""
     (directory / MINE).write_text("precious")
 
 

@@ -20,7 +20,7 @@ from ..scenario import History, Removal, Scenario, Step, Variant
 
 FILE = Path("server.pid")
 DEAD_PID = 2**22 + 1
-"""A pid that no process can have."""
+"""A pid that no process can have, because it is above the maximum of Linux."""
 
 
 def naive(worker: str) -> None:
@@ -88,6 +88,7 @@ def record_of(pid: int) -> str:
 
 
 def prepare(directory: Path) -> None:
+    """Create an empty log, and a pid file with the pid of a dead server."""
     (directory / "log").touch()
     (directory / FILE).write_text(record_of(DEAD_PID))
 

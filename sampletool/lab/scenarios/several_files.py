@@ -64,6 +64,7 @@ def text_of(version: str) -> str:
 
 
 def prepare(directory: Path) -> None:
+    """Store the old version: in two files, and in one file with both values."""
     for path in (CERTIFICATE, KEY):
         (directory / path).write_text("old")
     (directory / BOTH).write_text(text_of("old"))

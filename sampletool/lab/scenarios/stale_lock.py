@@ -19,7 +19,7 @@ from ._turns import WORK, look, prepare, work
 __all__ = ["look"]
 
 DEAD_PID = 2**22 + 1
-"""A pid that no process can have."""
+"""A pid that no process can have, because it is above the maximum of Linux."""
 
 
 def naive(worker: str) -> None:

@@ -31,6 +31,7 @@ def wrong_rename(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Create the old file."""
     (directory / FILE).write_text(OLD)
 
 

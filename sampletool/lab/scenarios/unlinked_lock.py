@@ -49,6 +49,8 @@ def wrong_check_exists(worker: str) -> None:
         os.close(descriptor)
 
 
+# While a worker waits for the lock, another one may delete the file. So the worker opens the path
+# again if there is no file. This is not enough: a new file may be at the path, see `fixed`.
 def lock_an_existing_file() -> int:
     while True:
         descriptor = os.open("lock", os.O_CREAT | os.O_RDWR)

@@ -55,9 +55,9 @@ class ScenarioRuns:
 
     def _other_variants(self, scenario: Scenario) -> Iterator[str]:
         """Yield lines about the wrong variants that were not run, with the commands to run them."""
-        shown = {run.variant for run in self.runs}
+        variants_run = {run.variant for run in self.runs}
         for variant_name, variant in scenario.variants.items():
-            if is_right(variant_name) or variant_name in shown:
+            if is_right(variant_name) or variant_name in variants_run:
                 continue
             yield from paragraphs(f"Tempting, and wrong: {variant.summary}")
             yield f"  {PROGRAM} lab run {self.scenario} --variant {variant_name}"
@@ -85,11 +85,11 @@ class AllScenarioRuns:
     def lines(self) -> list[str]:
         """Return the summaries of the scenarios, below a legend for all timelines."""
         broken = []
-        for shown in self.scenarios:
-            broken += [run for run in shown.runs if run.is_broken]
+        for scenario_runs in self.scenarios:
+            broken += [run for run in scenario_runs.runs if run.is_broken]
         lines = legend(broken, terminal_width())
-        for shown in self.scenarios:
-            lines += ["", *shown.summary()]
+        for scenario_runs in self.scenarios:
+            lines += ["", *scenario_runs.summary()]
         number = len(names())
         if len(self.scenarios) < number:
             one = f"{PROGRAM} lab run lost-config-update shows one in full"

@@ -27,6 +27,7 @@ spec = CommandSpec(
 )
 
 _MAX_BYTES = 1024 * 1024
+"""The largest existing file at the path that is compared with the starter file."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ spec = CommandSpec(
     examples=("lab explore lost-config-update", "lab explore torn-write --output explorer.html"),
 )
 _LARGEST_BYTES = 64 * 1024 * 1024
+"""The largest existing file at the path that is compared with the new page."""
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ class _Request:
         return variant.schedule
 
     def is_expected_to_break(self, variant_name: str) -> bool | None:
-        """Return whether this variant must break. None if it may break or hold."""
+        """Return whether this variant must break, or None if it may also hold."""
         if is_right(variant_name):
             return False
         if self.schedule is None and self.workers is None:
@@ -109,7 +109,7 @@ class _Request:
         return None
 
 
-def show(context: Context, scenario: Scenario, request: _Request) -> ScenarioRuns:
+def run_variants(context: Context, scenario: Scenario, request: _Request) -> ScenarioRuns:
     """Run the requested variants of a scenario, and return the recorded runs."""
     runs = []
     with fork_server_for(scenario.name) as fork_server:
@@ -152,11 +152,12 @@ def _count_breaks(
     return LuckResult(name, variant_name, runs, broken)
 
 
-def _surprises(shown: list[ScenarioRuns], request: _Request) -> list[str]:
+def _surprises(all_runs: list[ScenarioRuns], request: _Request) -> list[str]:
     """Return a sentence for each run with an unexpected result."""
     surprises = []
-    for each in shown:
-        for run in each.runs:
+    for scenario_runs in all_runs:
+        for run in scenario_runs.runs:
+            # With a schedule or number of workers of the user, a wrong variant may also hold.
             surprise = Exploration((run,)).surprise
             if surprise is not None and request.is_expected_to_break(run.variant) is not None:
                 surprises.append(surprise)
@@ -184,13 +185,13 @@ def _run_all(
     in_full: bool,
 ) -> ScenarioRuns | AllScenarioRuns:
     """Run scenarios. Raise UnexpectedOutcome if a run is not as expected."""
-    shown = []
+    all_runs = []
     for name in with_progress(context, wanted):
-        shown.append(show(context, find(name), request))
+        all_runs.append(run_variants(context, find(name), request))
     if svg is not None:
-        replace(svg.resolve(), draw_svg(shown[0].runs).encode())
-    result: ScenarioRuns | AllScenarioRuns = shown[0] if in_full else AllScenarioRuns(shown)
-    surprises = _surprises(shown, request)
+        replace(svg.resolve(), draw_svg(all_runs[0].runs).encode())
+    result: ScenarioRuns | AllScenarioRuns = all_runs[0] if in_full else AllScenarioRuns(all_runs)
+    surprises = _surprises(all_runs, request)
     if surprises:
         raise UnexpectedOutcome(surprises=surprises, data=result)
     return result

@@ -31,9 +31,11 @@ spec = CommandSpec(
     ),
 )
 MOST_SCHEDULES = 1000
+"""The number of schedules after which the search ends without a verdict."""
 MOST_BROKEN = 50
 """The number of broken schedules after which the search ends. More would show nothing new."""
 _LARGEST_BYTES = 2**20
+"""The size of the largest file that is tried."""
 _CANDIDATES = 5
 """The number of broken schedules that are run again to find one with few switches."""
 
@@ -61,7 +63,10 @@ class TryResult:
     None if no run is drawn.
     """
     next_exercise: str | None
-    """The next exercise, or "" after the last one. None if the file is no solved exercise."""
+    """The exercise after this one, or "" if this is the last one.
+
+    None if the file is not an exercise, or not solved.
+    """
 
     def lines(self) -> list[str]:
         """Return the timeline of the run and the verdict as text."""

@@ -40,6 +40,7 @@ def build(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Create a workspace with one target, and the source of this target."""
     (directory / "tool.toml").write_text(WORKSPACE)
     (directory / "source.txt").write_text("a report\n")
 

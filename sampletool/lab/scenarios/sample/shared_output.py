@@ -49,6 +49,7 @@ def fixed(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Create an input for each worker."""
     for letter in "ABC":
         (directory / f"{letter}.csv").write_text(f"who\n{letter}\n")
 

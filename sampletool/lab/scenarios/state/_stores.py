@@ -105,6 +105,7 @@ def _on_server(name: str, verb: str, after: tuple[str, ...]) -> Step:
 
 
 _LOCK_FILE = ".state.db.lock"
+"""The file that the SQLite store locks before each write."""
 LOCK = Step("lock", "fcntl.flock", _LOCK_FILE, kind="lock", holds=True)
 
 
@@ -132,6 +133,7 @@ with (
         self._read_version(db)
         return body(db)
 """
+"""The code that protects a write in SqliteStore.transact. The removals below replace it."""
 
 
 def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:

@@ -58,6 +58,7 @@ def fixed_set_if_absent(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Store a free job in two forms: as a value, and as a task in a queue."""
     with store_in(directory) as store:
         store.state_set(key("item", directory), "free")
         store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])

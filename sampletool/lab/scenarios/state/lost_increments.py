@@ -29,6 +29,7 @@ def fixed(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Store a count of 0."""
     with store_in(directory) as store:
         store.state_set(key("count", directory), 0)
 

@@ -48,6 +48,7 @@ def fixed(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Create a database with a count of 0, and a store with such a counter."""
     with closing(sqlite3.connect(directory / "counts.db", isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("CREATE TABLE counts (count integer)")

@@ -39,6 +39,7 @@ def edited(text: str, worker: str) -> str:
 
 
 def prepare(directory: Path) -> None:
+    """Store a text without changes."""
     with store_in(directory) as store:
         store.state_set(key("text", directory), "draft")
 

@@ -56,6 +56,7 @@ def write_result(worker: str, once: Once = UNCONDITIONAL) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Add the job to the queue, and store that it has no result."""
     with store_in(directory) as store:
         store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])
         store.state_set(key("result", directory), "none")
