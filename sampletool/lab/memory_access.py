@@ -322,12 +322,9 @@ class AccessFinder:
             if isinstance(receiver, _IMMUTABLE) or isinstance(node.func.value, ast.JoinedStr):
                 return None
             if isinstance(receiver, _CONTAINERS):
-                if node.func.attr in _READING_METHODS:
-                    return Access("memory.read", called, {"memory": READ, "objects": READ})
-                return Access("memory.call", called, {"memory": READ, "objects": WRITE})
+                return _call_of_container(called, node.func.attr)
         function = _value_of(node.func, frame)
-        if any(function is refused for refused in _CANNOT_BE_STEPPED):
-            refuse(f"runs code that the lab cannot stop ({called})")
+        _refuse_what_cannot_be_stepped(function, called)
         if self._is_harmless(function):
             return None
         return Access("memory.call", called, {"memory": WRITE})
@@ -380,6 +377,20 @@ def _kind_of(instruction: dis.Instruction) -> Kind | None:
     if instruction.opname == "BINARY_OP" and instruction.argrepr.endswith("="):
         return "update"
     return _KINDS.get(instruction.opname)
+
+
+def _call_of_container(called: str, method: str) -> Access:
+    """Return the access of a call of a method of a list, a dictionary or another container."""
+    if method in _READING_METHODS:
+        return Access("memory.read", called, {"memory": READ, "objects": READ})
+    return Access("memory.call", called, {"memory": READ, "objects": WRITE})
+
+
+def _refuse_what_cannot_be_stepped(function: Any, called: str) -> None:
+    """Exit with an error if a call would run code before whose accesses no thread can stop."""
+    # An object of the file may define `==`, so compare identities.
+    if any(function is refused for refused in _CANNOT_BE_STEPPED):
+        refuse(f"runs code that the lab cannot stop ({called})")
 
 
 def _is_constant_of_library(node: ast.AST | None, frame: FrameType) -> bool:

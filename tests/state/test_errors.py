@@ -3,6 +3,7 @@
 import pytest
 
 from sampletool.state.errors import LeaseLost, OutcomeUnknown, StoreUnavailable
+from sampletool.state.protocol import Repetition
 
 
 @pytest.mark.parametrize(("actual", "status"), [(1, "claimed"), (2, "done"), (3, "free")])
@@ -24,7 +25,7 @@ def test_a_generation_that_is_over_or_has_never_been_does_not_hold_the_task(
     ],
 )
 def test_a_change_that_may_have_happened_is_retryable_only_if_a_repetition_is_safe(
-    repetition: str, is_retryable: bool, hint: str
+    repetition: Repetition, is_retryable: bool, hint: str
 ) -> None:
     error = OutcomeUnknown(
         store="redis://h", reason="no connection", repetition=repetition

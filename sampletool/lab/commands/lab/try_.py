@@ -107,7 +107,7 @@ class TryResult:
         )
         sentence = f"{counted(self.schedules, 'schedule')} of {bound}: {self.broken} broken."
         if self.is_complete:
-            return f"{sentence} Each schedule that was left out ends like one of these."
+            return f"{sentence} Those left out end like one of these."
         return f"{sentence} There are more schedules, which were not run."
 
 
