@@ -152,7 +152,9 @@ def parse_message(line: bytes) -> types.JSONRPCMessage:
     waits until its own timeout.
     """
     with suppress(ValueError):
-        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        if not _has_wrong_id(message, line):
+            return message
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):
@@ -162,6 +164,14 @@ def parse_message(line: bytes) -> types.JSONRPCMessage:
     if is_request and not isinstance(content.get("params", {}), dict):
         return _error(message_id, types.INVALID_PARAMS, "The params must be an object.")
     return _error(message_id, types.INVALID_REQUEST, "This is not a message of JSON-RPC 2.0.")
+
+
+def _has_wrong_id(message: types.JSONRPCMessage, line: bytes) -> bool:
+    """Return whether a message has an id that the SDK has ignored, such as null or 1.5.
+
+    Then it is meant as a request, but was read as a notification, which gets no response.
+    """
+    return isinstance(message, types.JSONRPCNotification) and "id" in json.loads(line)
 
 
 def _id_of(content: Any) -> int | str | None:

@@ -148,6 +148,9 @@ def test_what_comes_in_on_a_socket_that_is_stdout_does_not_end_the_connection(
         ('{"jsonrpc":"2.0","id":"\\ud800","method":1}', None, -32600),
         ('{"jsonrpc":"2.0","id":true,"method":1}', None, -32600),
         ('[{"jsonrpc":"2.0","id":7,"method":"ping"}]', None, -32600),
+        # The SDK reads these as notifications, which get no response.
+        ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+        ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
         ("[[[]]]", None, -32600),
         ("5", None, -32600),
     ],

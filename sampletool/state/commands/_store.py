@@ -131,7 +131,9 @@ def parse_claim(text: str) -> Fence:
     """Return the claim that `TASK:GENERATION` names."""
     # A task id may contain colons.
     task, _colon, generation = text.rpartition(":")
-    if not task or not generation.isdecimal():
+    # isdecimal() alone also accepts the digits of other scripts.
+    is_number = generation.isascii() and generation.isdecimal()
+    if not task or not is_number:
         problem = f"{text!r} is not a claim, such as ann:1, as printed by `{PROGRAM} task claim`"
         raise typer.BadParameter(problem)
     return Fence(task, int(generation))

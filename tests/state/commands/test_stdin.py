@@ -43,6 +43,10 @@ def test_if_there_is_nothing_to_claim_nothing_is_printed_or_finished(tool: Tool)
     [
         (b"", "stdin contains no claim."),
         (b"ann:1\nbob:1\n", "stdin contains 2 claims."),
+        (
+            "ann:\uff11\n".encode(),
+            "'ann:\uff11' is not a claim, such as ann:1, as printed by `tool task claim`.",
+        ),
         (b"ann\n", "'ann' is not a claim, such as ann:1, as printed by `tool task claim`."),
         (b"ann:\xff\n", "stdin is not UTF-8 text."),
     ],
