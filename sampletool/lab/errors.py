@@ -44,7 +44,10 @@ class InvariantCannotFail(ToolError):
     """The invariant of a learner's file has nothing that could fail, so it judges nothing."""
 
     code, exit_status = "INVARIANT_CANNOT_FAIL", ExitStatus.PARTIAL
-    sentence = "The invariant of {file} cannot fail: it neither asserts nor returns anything."
+    sentence = (
+        "The invariant of {file} cannot fail: "
+        "it asserts nothing that could be false, and returns nothing."
+    )
     advice = "Write `assert` before the comparison, or return a sentence that says what is broken."
 
 

@@ -35,11 +35,11 @@ def complete_variant(ctx: typer.Context, incomplete: str) -> list[str]:
 NameArgument = Annotated[
     str | None,
     typer.Argument(
-        help=f"The name of a scenario: `{PROGRAM} lab list` shows them.",
+        help=f"Race to use, for example torn-write. `{PROGRAM} lab list` shows all.",
         autocompletion=offering(lambda _: names()),
     ),
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="Run all scenarios.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Run all races.")]
 
 
 def select_scenarios(name: str | None, every: bool, default: Sequence[str] = ()) -> Sequence[str]:

@@ -224,12 +224,17 @@ def run_check(
 
 
 WorkersOption = Annotated[
-    int | None, typer.Option(min=2, max=3, help="Let this many workers take part.")
+    int | None, typer.Option(min=2, max=3, help="Run this many processes at the same time.")
 ]
 
 LimitOption = Annotated[
     int,
-    typer.Option(min=1, max=10_000, help="Run at most N schedules of every call.", metavar="N"),
+    typer.Option(
+        min=1,
+        max=10_000,
+        help="Run at most N orders in which every call counts as a step.",
+        metavar="N",
+    ),
 ]
 
 
@@ -240,10 +245,13 @@ def command(
     workers: WorkersOption = None,
     limit: LimitOption = MOST_SCHEDULES,
 ) -> Check | Checks:
-    """Run a race condition in every order, within a bound.
+    """Check that the fix of a race condition holds, and that the bug breaks.
 
-    The right variant must hold on each of these schedules, and each wrong variant must break on at
-    least one, which shows that a mistake would be found. The output says what was explored, and
-    what was not: it is evidence within this bound, not a proof.
+    This runs each variant of the race in many orders of its steps. The fixed variants must never
+    break, and each naive or wrong variant must break at least once. Otherwise, the check could not
+    find such a mistake.
+
+    The output says how many orders were run, and what was not tried. So a success is evidence, but
+    not a proof.
     """
     return run_check(ctx.obj, name, every, workers, limit)

@@ -64,10 +64,10 @@ def command(
     ] = None,
     dry_run: DryRunOption = False,
 ) -> Exercise:
-    """Create a file with an exercise: a bug that you fix.
+    """Create a file with a bug for you to fix.
 
-    The file has a function with the bug, and a check that finds it. Run the file with
-    `tool lab try FILE`. When that command exits with 0, you have solved the exercise.
+    The file contains a function with the bug, and a rule that the bug breaks. To look for an order
+    of steps that breaks the rule, run `tool lab try FILE`. When it finds none, it exits with 0.
 
     A file that you have changed is never overwritten.
     """

@@ -94,12 +94,14 @@ def command(
     ] = None,
     dry_run: DryRunOption = False,
 ) -> WrittenPage:
-    """Write a page in which you are the scheduler.
+    """Create a web page on which you choose the order of the steps.
 
-    This runs every schedule of every variant in real processes, and writes them to one HTML file.
-    Open the file in a browser, and choose who goes next: break the naive variant and the wrong
-    cures, and try to break the fixed one. Without NAME, all scenarios are recorded, which takes a
-    while. An existing file is not overwritten.
+    This runs every order of every variant in real processes, and puts the results into one HTML
+    file. Open the file in a browser, and choose which process takes the next step: break the naive
+    variant and the wrong fixes, and try to break the right one.
+
+    Without NAME, the page contains all races, which takes much longer. An existing file is not
+    overwritten.
     """
     context: Context = ctx.obj
     wanted = names_in_order() if name is None else [name]

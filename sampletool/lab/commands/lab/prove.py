@@ -20,9 +20,10 @@ def command(
     workers: WorkersOption = None,
     limit: LimitOption = MOST_SCHEDULES,
 ) -> Check | Checks:
-    """Run `lab check`, the new name of this command.
+    """Do the same as `lab check`, under its former name.
 
-    The old name remains for scripts. A check within a bound is not a proof.
+    The name was changed because a check of some orders is not a proof. It still works, so that
+    existing scripts continue to run.
     """
     ctx.obj.notice(f"`{PROGRAM} lab prove` is an alias of `{PROGRAM} lab check`.")
     return run_check(ctx.obj, name, every, workers, limit)

@@ -209,7 +209,7 @@ def command(
         ),
     ] = None,
     schedule: Annotated[
-        str | None, typer.Option(help='Follow this schedule, such as "A1 B1 A2 B2".')
+        str | None, typer.Option(help='Run the steps in this order, for example "A1 B1 A2 B2".')
     ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, max=8, help="Run this many workers.")
@@ -217,14 +217,19 @@ def command(
     by_luck: Annotated[
         bool,
         typer.Option(
-            "--by-luck", help="Don't control the schedule; run repeatedly, and count failures."
+            "--by-luck",
+            help="Do not control the order of the steps. Run often, and count what breaks.",
         ),
     ] = False,
     runs: Annotated[
         int, typer.Option(min=1, max=10_000, help="With --by-luck, run this many times.")
     ] = 60,
     every_step: Annotated[
-        bool, typer.Option("--every-step", help="Take every call as a step, as `lab check` does.")
+        bool,
+        typer.Option(
+            "--every-step",
+            help="Stop before every call that uses files, not only at the named steps.",
+        ),
     ] = False,
     svg: Annotated[
         Path | None,
@@ -234,7 +239,7 @@ def command(
     """Watch a race condition happen in real processes.
 
     Without --variant, this runs the naive variant on a schedule that breaks it, then the fixed
-    variant on a similar schedule. Without a name, it runs three scenarios and prints a summary.
+    variant on a similar schedule. Without a name, it runs three races and prints a summary.
     """
     needs_one_scenario = any([schedule, variant, workers, by_luck, svg])
     if needs_one_scenario:

@@ -252,24 +252,31 @@ def command(
         Path, typer.Argument(help="A file with worker(name), invariant(), and perhaps prepare().")
     ],
     schedule: Annotated[
-        str | None, typer.Option(help='Run only this schedule, such as "A1 B1 A2 B2".')
+        str | None, typer.Option(help='Run only this order of steps, for example "A1 B1 A2 B2".')
     ] = None,
     workers: Annotated[int, typer.Option(min=2, max=4, help="Run this many workers.")] = 2,
     rounds: Annotated[
-        int, typer.Option(min=1, max=3, help="Let each worker call worker() this often.")
+        int, typer.Option(min=1, max=3, help="Call worker() this many times in each worker.")
     ] = 1,
     kill: Annotated[
-        bool, typer.Option("--kill", help="Also kill A with SIGKILL, after each of its steps.")
+        bool,
+        typer.Option(
+            "--kill", help="Also try what happens if A is killed after each of its steps."
+        ),
     ] = False,
 ) -> TryResult:
-    """Step your own function through its schedules, within a bound.
+    """Look for race conditions in a function of your own.
 
-    worker("A") and worker("B") run in processes of their own, in an empty directory that prepare()
-    has filled. Each call that has to do with files is a step. If the file says
-    WORKERS = "threads", they run in two threads of one process, and each read or write of a shared
-    variable is a step. Then invariant() looks at the result: it asserts, or returns None or a
-    sentence that says what is broken. If there is an always(), it is judged after every step. The
-    file is run as it is: try only what you would run yourself.
+    This runs worker("A") and worker("B") of FILE in two processes, in those orders of their steps
+    that can make a difference. A step is a call that does something with files. After each run,
+    invariant() looks at the result. If it is wrong, invariant() fails an assertion, or returns a
+    sentence that says what is broken.
+
+    Each run starts in an empty directory, which prepare() can fill. If FILE has a function
+    always(), it is called after each step. If it says WORKERS = "threads", the workers are threads
+    of one process, and each use of a shared variable is a step.
+
+    Your code is run as it is, so only try files that you trust.
     """
     read_regular(file.absolute(), _LARGEST_BYTES)
     if can_never_fail(file):
