@@ -18,9 +18,9 @@ from typing import Any
 from ..kit.contract.errors import InvalidValues
 from ..kit.stepping.tracer import Ended
 from .play import Play, RunPlan
+from .position import position_of_coroutine, source_of
 from .recording import PlayedRun
 from .scenario import Scenario, Variant, find
-from .standing import position_of_coroutine, source_of
 from .stepped_worker import Worker
 
 _NO_PROCESS: Any = SimpleNamespace(at="", past=())

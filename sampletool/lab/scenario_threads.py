@@ -21,8 +21,8 @@ from typing import Any
 from .memory_access import AccessFinder
 from .outcome import FAILED, Outcome
 from .place import place_of
+from .position import position_of_frame
 from .scenario import PACKAGE, Scenario, module_of
-from .standing import position_of_frame
 from .threads import Threads, replace_locks, serve
 
 

@@ -18,8 +18,8 @@ from ..kit.contract.response import json_line
 from ..kit.program import PROGRAM
 from ..kit.stepping import tracee
 from .place import place_of_this_process
+from .position import position_in_this_process, source_of
 from .scenario import EVERY_STEP, PACKAGE, find
-from .standing import position_in_this_process, source_of
 
 
 def report_every_call() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..explore import Exploration
 from ..levels import level_of
+from ..position import source_of
 from ..recording import Recording
 from ..scenario import PACKAGE, Scenario, Variant
 from ..scratch import scratch_directory
-from ..standing import source_of
 from .run_tree import build_run_tree
 from .shown_source import shown_source
 

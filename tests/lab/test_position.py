@@ -1,4 +1,4 @@
-"""Where the workers stand in their source, and what their own copies hold."""
+"""The position of a stopped worker in its source, and the values of its private variables."""
 
 from sampletool.lab.scenario import PACKAGE
 
@@ -8,7 +8,7 @@ from .conftest import Lab
 def seen(
     lab: Lab, name: str, variant: str, schedule: str
 ) -> list[tuple[str, str, dict[str, str] | None]]:
-    """Return the step of each event, the line at which the worker stood, and its own copies."""
+    """Return the step of each event, the line of the worker before it, and its private values."""
     events = []
     for event in lab.play(name, variant, schedule).events:
         assert event.at is not None

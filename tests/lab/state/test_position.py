@@ -1,7 +1,7 @@
-"""Where a coroutine stands."""
+"""The position of a suspended coroutine."""
 
 from tests.lab.conftest import Lab
-from tests.lab.test_standing import seen
+from tests.lab.test_position import seen
 
 
 def test_a_coroutine_stands_where_it_awaits(lab: Lab) -> None:
