@@ -151,27 +151,25 @@ def parse_message(line: bytes) -> types.JSONRPCMessage:
     The error has the id of the message if that can be read. A client that gets no error with its id
     waits until its own timeout.
     """
+    message = None
     with suppress(ValueError):
         message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-        if not _has_wrong_id(message, line):
-            return message
+    is_notification = isinstance(message, types.JSONRPCNotification)
+    if message is not None and not is_notification:
+        return message
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):
         return _error(None, types.PARSE_ERROR, "This line is not JSON.")
+    # The SDK ignores an id such as null or 1.5, and takes the request for a notification. Without
+    # an error, its sender would get no response.
+    if message is not None and "id" not in content:
+        return message
     message_id = _id_of(content)
     is_request = message_id is not None and isinstance(content.get("method"), str)
     if is_request and not isinstance(content.get("params", {}), dict):
         return _error(message_id, types.INVALID_PARAMS, "The params must be an object.")
     return _error(message_id, types.INVALID_REQUEST, "This is not a message of JSON-RPC 2.0.")
-
-
-def _has_wrong_id(message: types.JSONRPCMessage, line: bytes) -> bool:
-    """Return whether a message has an id that the SDK has ignored, such as null or 1.5.
-
-    Then it is meant as a request, but was read as a notification, which gets no response.
-    """
-    return isinstance(message, types.JSONRPCNotification) and "id" in json.loads(line)
 
 
 def _id_of(content: Any) -> int | str | None:
