@@ -196,15 +196,16 @@ class Outputs:
         # The links are relative. If `out` is a link itself, they lead somewhere else.
         if os.path.islink(self._links):
             return False
-        try:
-            return os.readlink(f"{self._links}/{name}") == _link_target(version)
-        except OSError:
-            return False
+        return self._read_link(name) == _link_target(version)
 
     def _linked_version(self, name: str) -> str:
         """Return the version that `out/NAME` leads to, or "" if there is no link."""
+        return os.path.basename(self._read_link(name))
+
+    def _read_link(self, name: str) -> str:
+        """Return the path that the link `out/NAME` contains, or "" if there is no link."""
         try:
-            return os.path.basename(os.readlink(f"{self._links}/{name}"))
+            return os.readlink(f"{self._links}/{name}")
         except OSError:
             return ""
 
