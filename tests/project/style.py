@@ -19,7 +19,6 @@ import sys
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -198,22 +197,15 @@ def project_folders() -> dict[str, list[Path]]:
     return folders
 
 
-@cache
-def violations_by_folder() -> dict[str, list[Violation]]:
-    """Return every violation of the project, by its folder. Each folder has an entry.
-
-    The result is cached, because it takes a second to look at all files.
-    """
-    found: dict[str, list[Violation]] = {}
-    folder_of_file = {}
-    for folder, files in project_folders().items():
-        found[folder] = []
-        for file in files:
-            folder_of_file[file] = folder
-            found[folder] += rule_violations(file)
-    for violation in fragment_docstrings(list(folder_of_file)):
-        found[folder_of_file[violation.path]].append(violation)
-    return found
+def find_violations() -> list[Violation]:
+    """Return all violations of the rules in the project."""
+    files = []
+    for files_of_folder in project_folders().values():
+        files += files_of_folder
+    violations = fragment_docstrings(files)
+    for file in files:
+        violations += rule_violations(file)
+    return violations
 
 
 def _directories_below(top: Path) -> Iterator[Path]:
@@ -276,14 +268,6 @@ def main(arguments: list[str]) -> int:
         return 1
     print("No code breaks the rules.")
     return 0
-
-
-def find_violations() -> list[Violation]:
-    """Return all violations of the rules."""
-    found = []
-    for violations in violations_by_folder().values():
-        found += violations
-    return found
 
 
 def _print_figures() -> None:
