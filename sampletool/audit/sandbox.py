@@ -137,7 +137,7 @@ class Sandbox:
         for run in self.runs:
             run.kill()
         end_all(self._find_processes, self.signals)
-        # A run may have created a directory whose files nobody may remove.
+        # A run may have created a directory without the permission to remove its files.
         for path in _walk(self.directory):
             if os.path.isdir(path) and not os.path.islink(path):
                 with suppress(OSError):

@@ -29,7 +29,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run that sets a key of its own to a value that nobody can guess."""
+    """One run that sets a key of its own to a random value."""
 
     run: Run
     key: str

@@ -221,7 +221,7 @@ def _renaming(source: Mapping[str, bytes], choice: Choice) -> Renaming:
 def _kit_files(source: Mapping[str, bytes], package: str) -> dict[str, bytes]:
     """Return the files of the kit, unchanged, and a new CHECKSUMS, by their paths in the project.
 
-    With CHECKSUMS, the project notices later that somebody has edited its kit.
+    With CHECKSUMS, the project notices later if its kit was edited.
     """
     contents = {}
     for path, content in source.items():

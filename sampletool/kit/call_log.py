@@ -56,7 +56,7 @@ The half of a URL would not look like a URL, so its password would not be hidden
 def call_of(response: Response, more_meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the line that is logged for a response: the members of `Call` in commands/log.py.
 
-    `more_meta` has members of `meta` that the response lacks because nobody has requested them.
+    `more_meta` has members of `meta` that the response lacks because they were not requested.
     """
     meta = {**response.meta, **more_meta}
     call = {name: meta[name] for name in _LOGGED_META if name in meta}

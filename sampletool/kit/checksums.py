@@ -27,7 +27,7 @@ def main() -> int:
 
 
 def describe_edited(paths: list[str]) -> str:
-    """Return the message for somebody who has edited these files of the kit."""
+    """Return the message for a user who has edited these files of the kit."""
     listed_paths = ", ".join(f"kit/{path}" for path in paths)
     return (
         f"The kit was edited: {listed_paths}. An upgrade would lose your changes. "

@@ -119,7 +119,7 @@ class DigestCache:
 def _read_cache(path: Path, boot_id: str) -> dict[str, tuple[str, Stamp]]:
     """Return the digests and stamps in the cache file. Return none if they cannot be trusted."""
     remembered: dict[str, tuple[str, Stamp]] = {}
-    # Nobody but this tool should write to the file, but it can have any content.
+    # Only this tool should write to the file, but it can have any content.
     with suppress(*EXPECTED, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         content = json.loads(read_regular(path, _MAX_CACHE_BYTES, follow=False))
         is_from_this_boot = content["boot_id"] == boot_id and boot_id != ""

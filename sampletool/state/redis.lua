@@ -555,8 +555,8 @@ end
 -- These are the tasks that are listed under the status. A task whose lease has expired may still be
 -- listed as claimed, so look at those, too: they are few.
 --
--- A page needs up to `count` tasks. All tasks that are listed under a status have it, except for the
--- claimed ones. So more of them would only take time, the more, the more tasks are stored.
+-- A page needs up to `count` tasks. A task that is listed as claimed may have another status, so look
+-- at more of these. All other tasks have the status that they are listed under, so `count` is enough.
 local function find_of_status(queue, status, after, newest, count)
   local sets = {status}
   if status == 'expired' or status == 'failed' then
@@ -612,7 +612,7 @@ function verbs.task_list(queue, status, after, limit, newest)
     ids, next_cursor = find_of_status(queue, status, after, newest, count)
   else
     if status ~= '' then
-      -- Nobody knows how many of these tasks have the status.
+      -- It is not known how many of these tasks have the status.
       count = MAX_LOOKED_AT
     end
     local all = key('tasks')
@@ -717,8 +717,8 @@ function verbs.task_retry(id)
   return 'updated'
 end
 
--- The failed tasks of a queue: those that are listed as such, and those whose last lease has expired
--- without a claim that has noticed it.
+-- The failed tasks of a queue: the ones that are listed as failed, and the ones that are still listed
+-- as claimed although their last lease has expired.
 function verbs.task_retry_all(queue, limit)
   local ids = redis.call('ZRANGE', key('status', 'failed', queue), 0, limit - 1)
   for _, id in ipairs(find_due(queue, 'leased')) do

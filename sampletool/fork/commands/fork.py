@@ -72,7 +72,7 @@ def mistakes_in(choice: Choice, directory: Path, constraints: str) -> list[Mista
         mistakes.append(_unknown_part(part))
     mistakes += _mistakes_in_texts(choice)
     mistakes += _mistakes_in_urls(choice)
-    # In a wheel, CHECKOUT is site-packages, and nobody would take that for a project.
+    # In a wheel, CHECKOUT is site-packages, which does not look like a project.
     if not IS_WHEEL and directory.is_relative_to(CHECKOUT):
         mistakes.append(
             Mistake(

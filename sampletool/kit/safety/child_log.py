@@ -27,7 +27,7 @@ as much as writing the last part.
 
 _COPIED_BYTES = 1024 * 1024
 
-# O_NOFOLLOW: in a shared directory, somebody else may have planted a link to another file.
+# O_NOFOLLOW: in a shared directory, another user may have planted a link to another file.
 _LOG_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOG_MODE = 0o600
 

@@ -68,7 +68,7 @@ def parse_key(text: str) -> KeyPath:
 
     Raise ValueError, whose text is a message for the user.
     """
-    # A dot in quotes does not separate parts, but here it counts too. Nobody needs that many.
+    # A dot in quotes does not separate parts, but here it counts too. No key needs that many.
     if text.count(".") >= MAX_KEY_PARTS:
         parts = text.count(".") + 1
         raise ValueError(f"A key can have at most {MAX_KEY_PARTS} parts, but this one has {parts}")

@@ -77,14 +77,15 @@ def _find_nothing_to_do(
 ) -> Build | None:
     """Return the result of a build if all of its targets are up to date. Otherwise, return None.
 
-    This takes no lock, and reads neither inputs nor outputs. None means that it is not certain: a
-    file may have changed, or another command may be building. Then look again under the lock.
+    This takes no lock, and reads neither inputs nor outputs. So it can return None although the
+    targets are up to date: a file may have changed, or another command may be building. The caller
+    then takes the lock, and finds out.
     """
     outputs = Outputs(context.workspace, reads_files=False)
     try:
         planned = plan(declarations, names, outputs)
     except InvalidWorkspace:
-        # It is reported under the lock, unless somebody has corrected the file by then.
+        # The build reports this under the lock, unless the file has been corrected by then.
         return None
     if any(job.must_run for job in planned.values()):
         return None
