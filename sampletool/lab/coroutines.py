@@ -23,7 +23,7 @@ from .recording import PlayedRun
 from .scenario import Scenario, Variant, find
 from .stepped_worker import Worker
 
-_NO_PROCESS: Any = SimpleNamespace(at="", past=())
+_NO_PROCESS: Any = SimpleNamespace(next_event="", past_events=())
 """Takes the place of the stepped process, which a coroutine does not have. It never exits."""
 
 

@@ -261,7 +261,7 @@ class Play:
         """Return the tokens that would strike A at an event before its first step."""
         tokens = []
         for strike in self._possible_strikes():
-            for number in range(len(self.first_worker.stepped.past)):
+            for number in range(len(self.first_worker.stepped.past_events)):
                 tokens.append(f"A0{strike}{number}")
         return tokens
 
@@ -318,7 +318,7 @@ class Play:
             raise UnexpectedOutcome(surprises=[problem])
         self.taken_tokens.append(token)
         worker = next(worker for worker in self.workers if worker.letter == token[0])
-        events_before = len(worker.stepped.past)
+        events_before = len(worker.stepped.past_events)
         _, strike, events = parts_of(token)
         if events:
             position = self._run_part_of_step(worker, token, int(events))
@@ -327,7 +327,7 @@ class Play:
             self._strike(worker, strike, _describe_position(worker))
         else:
             self._take_step(worker)
-        events_done = len(worker.stepped.past) - events_before
+        events_done = len(worker.stepped.past_events) - events_before
         self.choices.append([*possible, *self._strikes_within(worker, token, events_done)])
         if isinstance(worker, EveryStepWorker):
             self._add_turn(worker, token, possible)
@@ -396,9 +396,9 @@ class Play:
         if step is not None:
             worker.holds = step.holds or (worker.holds and not step.frees)
         worker.record_position()
-        if not worker.do_events(events) or worker.stepped.at is None:
+        if not worker.do_events(events) or worker.stepped.next_event is None:
             raise bad_schedule(token, f"{token}: there are not so many events in that step")
-        event = worker.stepped.at
+        event = worker.stepped.next_event
         statement = event.facts.get("statement", "").partition(" ")[0]
         next_call = statement or event.name.rpartition(".")[2]
         if step is None:
@@ -499,14 +499,14 @@ class Play:
 
         Raise UnexpectedOutcome if A has made a call that the model of the disk does not know.
         """
-        for event in self.first_worker.stepped.past:
+        for event in self.first_worker.stepped.past_events:
             is_inside = os.path.dirname(event.path) == str(self.directory)
             if is_inside and event.name in NOT_MODELLED:
                 problem = f"what {event.name} leaves after a power cut is not known"
                 surprise = f"{self.scenario.name}, {self.variant_name}: {problem}"
                 raise UnexpectedOutcome(surprises=[surprise])
         yield from states_after(
-            self.initial_files, self.first_worker.stepped.past, str(self.directory)
+            self.initial_files, self.first_worker.stepped.past_events, str(self.directory)
         )
 
     def _judge(self, state: Any, *, is_over: bool, prefix: str = "") -> bool:

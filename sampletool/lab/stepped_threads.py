@@ -144,28 +144,28 @@ def _reason_in(stdout: bytes, stderr: bytes) -> str:
 
 
 class SteppedThread(SteppedProcess):
-    """A thread that stops before every event. `at` is this event, or None if it has ended."""
+    """A thread that stops before every event."""
 
     def __init__(self, process: ThreadedProcess, letter: str, report: Report) -> None:
         self._threads = process
         self._letter = letter
         self._effects: Effects = {}
         self._outcome: Outcome | None = None
-        self.past: list[Event] = []
-        self.at: Event | None = None
+        self.past_events: list[Event] = []
+        self.next_event: Event | None = None
         self._store_report(report)
 
     def step(self) -> Event | None:
         """Let the thread execute its event. Return its next event, or None if it has ended."""
-        assert self.at is not None, "the thread is over"
-        self.past.append(self.at)
+        assert self.next_event is not None, "the thread is over"
+        self.past_events.append(self.next_event)
         self._store_report(self._threads.resume(self._letter))
-        return self.at
+        return self.next_event
 
     def has_free_lock(self) -> bool:
         """Return whether the lock that the thread is about to take is free."""
-        assert self.at is not None
-        return self.at.facts["lock"] not in self._threads.locks_held
+        assert self.next_event is not None
+        return self.next_event.facts["lock"] not in self._threads.locks_held
 
     def finish(self) -> Ended:
         """Return the exit code and the output of the thread, as if it were a process."""
@@ -174,13 +174,13 @@ class SteppedThread(SteppedProcess):
         return Ended(self._outcome.exit_code, reason.encode(), self._outcome.reason.encode())
 
     def _store_report(self, report: Report) -> None:
-        """Store the report about the thread. Set `at` to its next event."""
+        """Store the report about the thread. Set `next_event`."""
         self._effects = report.effects
         self._outcome = report.outcome
-        self.at = None
+        self.next_event = None
         if report.stop is not None:
             facts = dict(report.stop)
-            self.at = Event(facts.pop("event"), (facts["name"],), facts)
+            self.next_event = Event(facts.pop("event"), (facts["name"],), facts)
 
 
 class ThreadWorker(EveryStepWorker):
@@ -188,7 +188,7 @@ class ThreadWorker(EveryStepWorker):
 
     def can_continue(self) -> bool:
         """Return whether the thread can take its next step without waiting for a lock or value."""
-        event = self.stepped.at
+        event = self.stepped.next_event
         if event is None or self.waits_for is not None:
             return False
         if event.name in ("lock.acquire", "blocked"):

@@ -46,7 +46,7 @@ class Worker:
     @property
     def is_over(self) -> bool:
         """Whether the worker has exited or was killed."""
-        return self.stepped.at is None or self.ended is not None
+        return self.stepped.next_event is None or self.ended is not None
 
     def can_continue(self) -> bool:
         """Return whether the worker can take its next step now."""
@@ -62,8 +62,8 @@ class Worker:
     def record_position(self) -> None:
         """Store the line and the private values of the worker in `position`."""
         facts: dict[str, Any] = {}
-        if self.stepped.at is not None:
-            facts = self.stepped.at.facts
+        if self.stepped.next_event is not None:
+            facts = self.stepped.next_event.facts
         self.position = {"at": facts.get("at"), "private": facts.get("private")}
 
     def begin_step(self) -> Step | None:
@@ -83,7 +83,7 @@ class Worker:
     def do_events(self, number: int) -> bool:
         """Run the first `number` events of the current step. Return False if it has fewer."""
         for position in range(number):
-            event = self.stepped.at
+            event = self.stepped.next_event
             if event is None or event.name == "blocked":
                 return False
             next_step = self.variant.step_at(event, self.current_step_name)
@@ -96,8 +96,8 @@ class Worker:
     def signal(self, number: int) -> None:
         """Send a signal to the worker, and run it to its next step."""
         self.is_blocked = False
-        if self.stepped.at is not None:
-            self.requested_locks.discard(self.stepped.at.path)
+        if self.stepped.next_event is not None:
+            self.requested_locks.discard(self.stepped.next_event.path)
         self.stepped.signal(number)
         self.run_to_next_step()
 
@@ -109,7 +109,7 @@ class Worker:
 
     def run_to_next_step(self) -> None:
         """Run the worker until its next named step, its end, or a lock for which it has to wait."""
-        while (event := self.stepped.at) is not None:
+        while (event := self.stepped.next_event) is not None:
             self.check()
             if event.name == "blocked":
                 self.is_blocked = True
@@ -155,7 +155,7 @@ class Worker:
 
     def _run_event(self) -> None:
         """Run the next event. After the release of a lock, the worker does not hold it any more."""
-        event = self.stepped.at
+        event = self.stepped.next_event
         if event is not None and event.name == "open":
             # A worker that opens the lock file again does not repeat a request that has failed.
             self.requested_locks.discard(event.path)
@@ -198,7 +198,7 @@ class EveryStepWorker(Worker):
 
     def can_continue(self) -> bool:
         """Return whether the worker can take its next step without waiting for a lock or file."""
-        event = self.stepped.at
+        event = self.stepped.next_event
         if event is None or self.waits_for is not None:
             return False
         if event.name == "blocked" or _waits_in_kernel(event):
@@ -233,7 +233,7 @@ class EveryStepWorker(Worker):
 
     def run_to_next_step(self) -> None:
         """Run the worker until its next step or its end."""
-        while (event := self.stepped.at) is not None:
+        while (event := self.stepped.next_event) is not None:
             self.check()
             step = self._step_at(event)
             if step is not None:
@@ -275,8 +275,8 @@ class EveryStepWorker(Worker):
 
     def _run_event(self) -> None:
         """Run the next event, and add it to the events of the step."""
-        if self.stepped.at is not None:
-            self.step_events.append(self.stepped.at)
+        if self.stepped.next_event is not None:
+            self.step_events.append(self.stepped.next_event)
         super()._run_event()
 
     def _add_lock_effects(self) -> None:
@@ -299,9 +299,9 @@ class EveryStepWorker(Worker):
             self.reads_by_place.clear()
         for place, reads in self.reads_by_place.items():
             self.reads_by_place[place] = combine(reads, self.effects)
-        if self.stepped.at is None:
+        if self.stepped.next_event is None:
             return
-        current_place = self.stepped.at.facts.get("place")
+        current_place = self.stepped.next_event.facts.get("place")
         if current_place is None:
             return
         if self.reads_by_place.get(current_place):

@@ -49,11 +49,7 @@ class Ended(NamedTuple):
 
 
 class SteppedProcess:
-    """A process that stops before every event.
-
-    `at` is the event before which it has stopped, or None if the process has exited. `past` has the
-    events that the process has executed.
-    """
+    """A process that stops before every event."""
 
     def __init__(
         self,
@@ -88,8 +84,10 @@ class SteppedProcess:
         self._socket = self._exit_stack.enter_context(our_socket)
         self._lines = self._exit_stack.enter_context(our_socket.makefile("rb"))
         self._effects: Effects = {}
-        self.past: list[Event] = []
-        self.at = self._receive_stop()
+        self.past_events: list[Event] = []
+        """The events that the process has executed."""
+        self.next_event = self._receive_stop()
+        """The event before which the process has stopped, or None if the process has exited."""
 
     def __enter__(self) -> "SteppedProcess":
         return self
@@ -114,14 +112,14 @@ class SteppedProcess:
         Raise AssertionError if the process exits before.
         """
         matches = 0
-        while self.at is not None:
-            event = self.at
+        while self.next_event is not None:
+            event = self.next_event
             if _is_wanted(event, wanted):
                 matches += 1
                 if matches == times:
                     return event
             self.step()
-        past = [(event.name, event.paths) for event in self.past]
+        past = [(event.name, event.paths) for event in self.past_events]
         raise AssertionError(f"the process exited without {wanted}; it did {past}")
 
     def fail(self, number: int) -> Event | None:
@@ -158,25 +156,25 @@ class SteppedProcess:
         """
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-        self.at = None
+        self.next_event = None
 
     def finish(self) -> Ended:
         """Let the process run to its end without stopping. Return its exit code and output."""
-        if self.at is not None:
+        if self.next_event is not None:
             self._socket.sendall(b"free\n")
-            self.at = None
+            self.next_event = None
         stdout, stderr = self.process.communicate(timeout=_PATIENCE_SECONDS)
         assert self.process.returncode is not None
         return Ended(self.process.returncode, stdout, stderr)
 
     def _continue(self, command: str) -> Event | None:
         """Send a command to the process. Return the event of its next stop, or None at the end."""
-        assert self.at is not None, "the process has exited"
+        assert self.next_event is not None, "the process has exited"
         if not command.startswith("signal"):
-            self.past.append(self.at)
+            self.past_events.append(self.next_event)
         self._socket.sendall(f"{command}\n".encode())
-        self.at = self._receive_stop()
-        return self.at
+        self.next_event = self._receive_stop()
+        return self.next_event
 
     def _receive_stop(self) -> Event | None:
         """Wait for the next stop, and return its event. Return None if the process exits.
