@@ -20,7 +20,7 @@ from ..kit.stepping.tracer import Ended
 from .play import Play, RunPlan
 from .position import position_of_coroutine, source_of
 from .recording import PlayedRun
-from .scenario import Scenario, Variant, find
+from .scenario import Scenario, Variant, find_scenario
 from .stepped_worker import Worker
 
 _NO_PROCESS: Any = SimpleNamespace(next_event="", past_events=())
@@ -38,7 +38,9 @@ class _Task(Worker):
         assert callable(variant.program)
         self.coroutine = variant.program(letter, world)
         source = source_of(scenario, variant)
-        self._describe = partial(position_of_coroutine, self.coroutine, source, scenario.private)
+        self._describe = partial(
+            position_of_coroutine, self.coroutine, source, scenario.private_variables
+        )
         # The steps of a coroutine have no file. Their field `file` is a pattern for its letter.
         self._steps = [step for step in variant.steps if fnmatchcase(letter, step.file)]
         self._awaited: Any = None
@@ -76,9 +78,9 @@ class _Task(Worker):
 
 async def _play(name: str, variant_name: str, schedule: str, letters: str) -> PlayedRun:
     """Run a variant of a scenario along this schedule, and return the recorded run."""
-    scenario = find(name)
-    assert scenario.world is not None
-    world = scenario.world()
+    scenario = find_scenario(name)
+    assert scenario.create_shared_memory is not None
+    world = scenario.create_shared_memory()
     tasks = [_Task(letter, scenario, scenario.variants[variant_name], world) for letter in letters]
     return Play(scenario, variant_name, tasks, Path.cwd()).follow(RunPlan(schedule=schedule))
 

@@ -68,12 +68,12 @@ class ThreadedScenario:
 
     def look(self) -> str:
         """Return the shared state that `look` of the scenario returns, pickled, as base64."""
-        shared_state = self._module.look(Path.cwd())
+        shared_state = self._module.read_state(Path.cwd())
         return base64.b64encode(pickle.dumps(shared_state)).decode()
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
         """Return the position of the thread with this frame, its line of source and its place."""
-        facts = position_of_frame(frame, self._path, self._scenario.private)
+        facts = position_of_frame(frame, self._path, self._scenario.private_variables)
         _, _, line = str(facts["at"]).rpartition(":")
         source = ""
         if line.isdecimal():

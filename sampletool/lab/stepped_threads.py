@@ -130,8 +130,8 @@ class Report:
     """The outcome of the thread. None while it runs."""
 
 
-def read_look(shared: str) -> Any:
-    """Return the object that `look` of the scenario has returned, see scenario_threads.py."""
+def unpickle_state(shared: str) -> Any:
+    """Return the object that `read_state` of the scenario has returned, see scenario_threads.py."""
     return pickle.loads(base64.b64decode(shared))  # noqa: S301 - our own process wrote it
 
 
@@ -204,7 +204,7 @@ class ThreadWorker(EveryStepWorker):
             name = source
         elif "lock" not in event.facts:
             name = f"{name}: {source}"
-        return Step(name, event.name)
+        return Step(name=name, event=event.name)
 
     def _add_lock_effects(self) -> None:
         """Do nothing: a thread that ends does not release its locks."""

@@ -120,7 +120,7 @@ class Worker:
             step = self.variant.step_at(event, self.current_step_name)
             if step is not None:
                 # A worker that comes back to such a step waits in a loop.
-                self.is_blocked = step.waits and step.name == self.current_step_name
+                self.is_blocked = step.waits_in_loop and step.name == self.current_step_name
                 self.next_step = step
                 return
             self._run_event()
@@ -258,13 +258,13 @@ class EveryStepWorker(Worker):
             if step.begins_with(event, self.last_named_step):
                 return step
         if event.name == "blocked":
-            return Step(self.current_step_name, event.name)
+            return Step(name=self.current_step_name, event=event.name)
         if belongs_to_step(event, self.step_events):
             return None
         name = name_of(event)
         if not name:
             return None
-        return Step(name, event.name)
+        return Step(name=name, event=event.name)
 
     def begin_step(self) -> Step | None:
         """Count the next step as begun, and return it. Return None if the worker has ended."""

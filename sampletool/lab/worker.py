@@ -19,7 +19,7 @@ from ..kit.program import PROGRAM
 from ..kit.stepping import tracee
 from .place import place_of_this_process
 from .position import position_in_this_process, source_of
-from .scenario import EVERY_STEP, PACKAGE, find
+from .scenario import EVERY_STEP, PACKAGE, find_scenario
 
 
 def report_every_call() -> None:
@@ -32,13 +32,13 @@ def report_every_call() -> None:
 def main() -> None:
     """Run one worker of a scenario. The command line names the scenario and the variant."""
     name, variant_name, steps, letter = sys.argv[1:]
-    scenario = find(name)
+    scenario = find_scenario(name)
     variant = scenario.variants[variant_name]
     program = variant.program
     source = source_of(scenario, variant)
 
     def describe() -> dict[str, Any]:
-        facts = position_in_this_process(source, scenario.private)
+        facts = position_in_this_process(source, scenario.private_variables)
         if steps == EVERY_STEP:
             facts["place"] = place_of_this_process((str(PACKAGE),))
         return facts

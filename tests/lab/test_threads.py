@@ -11,7 +11,7 @@ from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.errors import CannotTry
-from sampletool.lab.explore import every_run
+from sampletool.lab.explore import run_every_schedule
 from sampletool.lab.recording import Recording
 from sampletool.lab.tried import Bound, trying
 
@@ -588,7 +588,7 @@ def test_fewer_schedules_end_in_every_way_in_which_all_of_them_end(
     reduced = try_threads(program)
 
     with trying(tmp_path / "mine.py") as tried_file:
-        full = list(every_run(tried_file.follow))
+        full = list(run_every_schedule(tried_file.follow))
 
     assert len(reduced) < len(full)
     ends = {(run.reason, run.events[-1].state) for run in full}
