@@ -144,6 +144,11 @@ def parse_token(token: str) -> ParsedToken:
     )
 
 
+def worker_of(token: str) -> str:
+    """Return the worker of a token, for example A for `A2` and for `A!`."""
+    return token[0]
+
+
 def bad_schedule(text: str, problem: str) -> InvalidValues:
     """Return the error for a schedule that cannot be followed."""
     hint = 'A schedule looks like this: "A1 B1 A2 B2".'

@@ -77,6 +77,7 @@ CONSTANTS = (
         "more: a worker in a loop never ends; less: long ones cannot be played",
     ),
     Constant("position._MAX_VALUE_CHARACTERS", 200, "more: a large value hides the others"),
+    Constant("reduction._REPORTED_NUMBER", 100, "less: a short search reports its progress"),
     Constant("scenario.Scenario.workers", 2, "more: too many schedules to explore"),
     Constant("stepped_threads._PATIENCE_SECONDS", 120, "less: a busy machine counts as stuck"),
     Constant("svg._BASELINE", 18, "else: text leaves its row"),

@@ -9,7 +9,7 @@ import pytest
 from sampletool.kit.testing.scale import scale
 from sampletool.lab.explore import run_every_schedule
 from sampletool.lab.recording import Recording, Turn
-from sampletool.lab.reduction import must_precede
+from sampletool.lab.step_order import must_keep_order
 from sampletool.lab.tried import trying
 
 COUNTER = """
@@ -147,6 +147,6 @@ def order_of_conflicts(turns: Sequence[Turn]) -> frozenset[tuple[str, str]]:
     order = set()
     for position, later in enumerate(turns):
         for earlier in turns[:position]:
-            if must_precede(earlier, later):
+            if must_keep_order(earlier, later):
                 order.add((earlier.token, later.token))
     return frozenset(order)

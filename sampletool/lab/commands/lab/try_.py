@@ -14,9 +14,9 @@ from ....kit.program import PROGRAM
 from ....kit.safety.atomic_file import read_regular
 from ...draw import legend, terminal_width, timeline
 from ...errors import CannotTry, InvariantCannotFail, RaceFound, TooManySchedules
+from ...fewest_switches import count_switches, with_fewest_switches
 from ...invariant import can_never_fail
 from ...recording import PlayedRun, Recording
-from ...reduction import count_switches, with_fewest_switches
 from ...starter_files import exercise_after
 from ...tried import Bound, TriedFile, trying
 
