@@ -23,7 +23,7 @@ import uuid
 from types import FrameType
 from typing import Any, NoReturn
 
-from ..kit.stepping import tracee
+from ..kit.stepping import open_files, reported_calls, tracee
 from . import place, worker
 from .outcome import REFUSED
 from .scenario import PACKAGE
@@ -101,7 +101,14 @@ _RECORD_LOCKS = tuple(
     if hasattr(fcntl, name)
 )
 _DEVICES = ("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty")
-_LAB_MODULES = (__file__, tracee.__file__, place.__file__, worker.__file__)
+_LAB_MODULES = (
+    __file__,
+    open_files.__file__,
+    place.__file__,
+    reported_calls.__file__,
+    tracee.__file__,
+    worker.__file__,
+)
 """The modules of the lab that may be on the stack of a call that the learner's file has made."""
 
 

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .commands import Command
 from .effects import Effects, combine
 from .fork_server import ForkServer, Stepping
 from .forked_process import FILE
@@ -101,7 +102,7 @@ class SteppedProcess:
 
         Return the event before which the process stops next, or None if it has exited.
         """
-        return self._continue("go")
+        return self._end_event(Command.GO)
 
     def run_until(self, wanted: str | Callable[[Event], bool], times: int = 1) -> Event:
         """Step the process until it stops before the wanted event. Return this event.
@@ -113,18 +114,17 @@ class SteppedProcess:
         """
         matches = 0
         while self.next_event is not None:
-            event = self.next_event
-            if _is_wanted(event, wanted):
+            if _is_wanted(self.next_event, wanted):
                 matches += 1
                 if matches == times:
-                    return event
+                    return self.next_event
             self.step()
-        past = [(event.name, event.paths) for event in self.past_events]
-        raise AssertionError(f"the process exited without {wanted}; it did {past}")
+        executed = [(event.name, event.paths) for event in self.past_events]
+        raise AssertionError(f"the process exited without {wanted}; it did {executed}")
 
     def fail(self, number: int) -> Event | None:
         """Let the event fail with this error number. Return the next event, or None at the end."""
-        return self._continue(f"raise {number}")
+        return self._end_event(f"{Command.RAISE} {number}")
 
     def signal(self, number: int) -> Event | None:
         """Send the process a signal at this point.
@@ -132,11 +132,11 @@ class SteppedProcess:
         Return the event before which the process stops after the signal handler: the same event
         again, or a later one if the handler raised an error. Return None if the process has exited.
         """
-        return self._continue(f"signal {number}")
+        return self._continue(f"{Command.SIGNAL} {number}")
 
     def has_free_lock(self) -> bool:
         """Return whether the lock that the process is about to wait for is free."""
-        self._socket.sendall(b"probe\n")
+        self._send(Command.PROBE)
         is_free: bool = self._receive()["is_free"]
         return is_free
 
@@ -161,20 +161,28 @@ class SteppedProcess:
     def finish(self) -> Ended:
         """Let the process run to its end without stopping. Return its exit code and output."""
         if self.next_event is not None:
-            self._socket.sendall(b"free\n")
+            self._send(Command.FREE)
             self.next_event = None
         stdout, stderr = self.process.communicate(timeout=_PATIENCE_SECONDS)
         assert self.process.returncode is not None
         return Ended(self.process.returncode, stdout, stderr)
 
-    def _continue(self, command: str) -> Event | None:
-        """Send a command to the process. Return the event of its next stop, or None at the end."""
+    def _end_event(self, command: str) -> Event | None:
+        """Send a command that lets the current event happen or fail. Return the next event."""
         assert self.next_event is not None, "the process has exited"
-        if not command.startswith("signal"):
-            self.past_events.append(self.next_event)
-        self._socket.sendall(f"{command}\n".encode())
+        self.past_events.append(self.next_event)
+        return self._continue(command)
+
+    def _continue(self, command: str) -> Event | None:
+        """Send a command, and store and return the event of the next stop. None means the end."""
+        assert self.next_event is not None, "the process has exited"
+        self._send(command)
         self.next_event = self._receive_stop()
         return self.next_event
+
+    def _send(self, command: str) -> None:
+        """Send a command line to the process."""
+        self._socket.sendall(f"{command}\n".encode())
 
     def _receive_stop(self) -> Event | None:
         """Wait for the next stop, and return its event. Return None if the process exits.
