@@ -12,15 +12,18 @@ import sys
 import time
 import types
 from pathlib import Path
+from traceback import walk_stack
 from types import FrameType
 from typing import Any
 
 from .learner import LearnersFile
-from .memory_access import NO_ACCESS, AccessFinder
+from .memory_access import AccessFinder, mark_as_needing_no_stop
 from .outcome import Outcome
 from .place import place_of
 from .refusals import exit_with
-from .threads import SteppedLock, Threads, replace_locks, serve
+from .stepped_lock import SteppedLock, replace_locks
+from .thread_server import serve
+from .threads import Threads
 
 _LONGEST_LINE = 40
 """The maximum number of characters of a source line in the name of a step."""
@@ -46,7 +49,7 @@ class ThreadedFile:
         self._variables = vars(module)
         replace_locks(self.threads, self._variables)
         outcome = self._learners_file.load(self._execute)
-        setattr(time.sleep, NO_ACCESS, True)
+        mark_as_needing_no_stop(time.sleep)
         return outcome
 
     def _execute(self) -> dict[str, Any]:
@@ -85,15 +88,14 @@ class ThreadedFile:
             # After this, a worker continues.
             refusals.part = previous_part
 
-    def look(self) -> str:
+    def shared_state(self) -> str:
         """Return the shared variables and their values as a line of text."""
         descriptions = []
         for name, value in self._variables.items():
-            if name.startswith("__"):
-                continue
             is_lock = isinstance(value, SteppedLock)
-            if is_lock or self.finder.is_variable(name, value):
-                descriptions.append(f"{name}: {self._describe_value(value)}")
+            if name.startswith("__") or not (is_lock or self.finder.is_variable(name, value)):
+                continue
+            descriptions.append(f"{name}: {self._describe_value(value)}")
         return "  ".join(descriptions)
 
     def _describe_value(self, value: Any) -> str:
@@ -102,23 +104,25 @@ class ThreadedFile:
             return repr(value)
         # The usual representation of an object is only its address.
         attributes = []
-        for name, each in getattr(value, "__dict__", {}).items():
-            attributes.append(f"{name}={each!r}")
+        for name, attribute in getattr(value, "__dict__", {}).items():
+            attributes.append(f"{name}={attribute!r}")
         return f"{type(value).__name__}({', '.join(attributes)})"
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
         """Return the position of the thread with this frame, its line of source and its place."""
-        candidate: FrameType | None = frame
-        line = 0
-        while candidate is not None and line == 0:
-            if candidate.f_code.co_filename == self._path:
-                line = candidate.f_lineno
-            candidate = candidate.f_back
+        line = self._current_line(frame)
         return {
             "at": f"{os.path.basename(self._path)}:{line}",
             "source": _shorten(linecache.getline(self._path, line)),
             "place": place_of(frame, (f"{os.path.dirname(self._path)}/",)),
         }
+
+    def _current_line(self, innermost_frame: FrameType) -> int:
+        """Return the line of the file that a thread runs now, or 0 if it runs no line of it."""
+        for frame, line in walk_stack(innermost_frame):
+            if frame.f_code.co_filename == self._path:
+                return line
+        return 0
 
 
 def _shorten(line: str) -> str:

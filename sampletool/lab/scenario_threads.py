@@ -23,7 +23,9 @@ from .outcome import FAILED, Outcome
 from .place import place_of
 from .position import position_of_frame
 from .scenario import PACKAGE, Scenario, module_of
-from .threads import Threads, replace_locks, serve
+from .stepped_lock import replace_locks
+from .thread_server import serve
+from .threads import Threads
 
 
 class ThreadedScenario:
@@ -44,7 +46,7 @@ class ThreadedScenario:
         assert spec.origin is not None
         module = importlib.util.module_from_spec(spec)
         replace_locks(self.threads, vars(module))
-        # pickle finds the classes of the object that `look` returns under this name.
+        # pickle finds the classes of the object that `read_state` returns under this name.
         sys.modules[module_name] = module
         source = Path(spec.origin).read_text()
         code = compile(source, spec.origin, "exec")
@@ -66,8 +68,8 @@ class ThreadedScenario:
         self._module.prepare(Path.cwd())
         return Outcome()
 
-    def look(self) -> str:
-        """Return the shared state that `look` of the scenario returns, pickled, as base64."""
+    def shared_state(self) -> str:
+        """Return the state that `read_state` of the scenario returns, pickled, as base64."""
         shared_state = self._module.read_state(Path.cwd())
         return base64.b64encode(pickle.dumps(shared_state)).decode()
 
@@ -85,11 +87,13 @@ class ThreadedScenario:
 
 
 def main() -> None:
-    """Load the scenario, and follow the commands of the lab."""
-    socket_descriptor, name, variant, letters = sys.argv[1:]
-    os.set_inheritable(int(socket_descriptor), False)
+    """Load the scenario that the command line names, and follow the commands of the lab."""
+    socket_argument, name, variant, letters = sys.argv[1:]
+    socket_descriptor = int(socket_argument)
+    # Programs that a variant starts must not keep the connection to the lab open.
+    os.set_inheritable(socket_descriptor, False)
     threaded_scenario = ThreadedScenario(name, variant)
-    serve(int(socket_descriptor), threaded_scenario, threaded_scenario.threads, letters)
+    serve(socket_descriptor, threaded_scenario, threaded_scenario.threads, letters)
 
 
 if __name__ == "__main__":

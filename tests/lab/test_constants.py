@@ -86,7 +86,7 @@ CONSTANTS = (
     Constant("svg._MARGIN", 16, "less: text touches the edge"),
     Constant("svg._ROW_HEIGHT", 28, "less: lines overlap"),
     Constant(
-        "threads._DEEPEST_SEARCH",
+        "stepped_lock._DEEPEST_SEARCH",
         3,
         "less: a lock in an object has no name; more: a step takes long",
     ),
@@ -99,7 +99,7 @@ CONSTANTS = (
         10,
         "less: a busy machine counts as stuck; more: a loop holds it up",
     ),
-    Constant("threads.SteppedLock.acquire(timeout)", -1, "threading.Lock has this default"),
+    Constant("stepped_lock.SteppedLock.acquire(timeout)", -1, "threading.Lock has this default"),
     Constant("tried.Bound.rounds", 1, "more: too many schedules to explore"),
     Constant("tried.Bound.workers", 2, "more: too many schedules to explore"),
     Constant("tried._LONGEST_LOOK", 40, "more: the picture is too wide for a terminal"),
