@@ -27,14 +27,18 @@ _NO_PROCESS: Any = SimpleNamespace(next_event="", past_events=())
 """Takes the place of the stepped process, which a coroutine does not have. It never exits."""
 
 
-class _Task(Worker):
+def _never_cancelled() -> None:
+    """Do nothing. The process that started this one checks whether the command has to end."""
+
+
+class _CoroutineWorker(Worker):
     """A worker that is a coroutine. Each step ends at an await that suspends the coroutine.
 
     The worker is blocked while the awaited result is missing.
     """
 
     def __init__(self, letter: str, scenario: Scenario, variant: Variant, world: object) -> None:
-        super().__init__(letter, variant, _NO_PROCESS, lambda: None)
+        super().__init__(letter, variant, _NO_PROCESS, _never_cancelled)
         assert callable(variant.program)
         self.coroutine = variant.program(letter, world)
         source = source_of(scenario, variant)
@@ -66,6 +70,7 @@ class _Task(Worker):
             return
         self.record_position()
         try:
+            # This returns when the coroutine awaits a future, or None if it only lets others run.
             self._awaited = self.coroutine.send(None)
             self.is_blocked = self._awaited is not None and not self._awaited.done()
         except StopIteration:
@@ -81,15 +86,17 @@ async def _play(name: str, variant_name: str, schedule: str, letters: str) -> Pl
     scenario = find_scenario(name)
     assert scenario.create_shared_memory is not None
     world = scenario.create_shared_memory()
-    tasks = [_Task(letter, scenario, scenario.variants[variant_name], world) for letter in letters]
-    return Play(scenario, variant_name, tasks, Path.cwd()).follow(RunPlan(schedule=schedule))
+    variant = scenario.variants[variant_name]
+    workers = [_CoroutineWorker(letter, scenario, variant, world) for letter in letters]
+    return Play(scenario, variant_name, workers, Path.cwd()).follow(RunPlan(schedule=schedule))
 
 
 def main() -> None:
     """Play one schedule. Print the recorded run, or the mistakes in the schedule, pickled."""
+    name, variant_name, schedule, letters = sys.argv[1:]
     response: Any
     try:
-        response = asyncio.run(_play(*sys.argv[1:]))
+        response = asyncio.run(_play(name, variant_name, schedule, letters))
     except InvalidValues as error:
         response = error.mistakes
     sys.stdout.buffer.write(pickle.dumps(response))

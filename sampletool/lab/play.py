@@ -157,7 +157,7 @@ def _play_threads(
             with threaded_process as process:
                 # The process sends the shared state after each step.
                 threaded_scenario = replace(
-                    scenario, read_state=lambda _directory: unpickle_state(process.shared)
+                    scenario, read_state=lambda _directory: unpickle_state(process.shared_state)
                 )
                 workers = []
                 for name in worker_names:

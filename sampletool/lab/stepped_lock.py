@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from ..kit.stepping.effects import READ, TAKE, WRITE
+from ..kit.stepping.protocol import BLOCKED
 from .memory_access import mark_as_needing_no_stop
 from .refusals import refuse
 from .threads import Threads
@@ -37,7 +38,7 @@ class _Operation:
 
 
 _ACQUIRE = _Operation("lock.acquire", verb="acquire", effect=TAKE)
-_WAIT = _Operation("blocked", verb="acquire", effect=TAKE)
+_WAIT = _Operation(BLOCKED, verb="acquire", effect=TAKE)
 # An attempt that fails only reads. An attempt that succeeds reports TAKE afterwards.
 _TRY = _Operation("lock.try", verb="try", effect=READ)
 _RELEASE = _Operation("lock.release", verb="release", effect=WRITE)

@@ -164,7 +164,7 @@ class TriedFile:
             with threaded_process as process:
                 scenario = self._describe_scenario(
                     variant,
-                    read_state=lambda _directory: process.shared,
+                    read_state=lambda _directory: process.shared_state,
                     run_function=lambda name, _directory, _arguments: process.run(name),
                 )
                 workers = []

@@ -24,6 +24,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .protocol import BLOCKED
+
 READ = "read"
 WRITE = "write"
 ADD = "add"
@@ -97,7 +99,7 @@ def effects_of(
         collector.change_names(_changed_names(event, paths), succeeds=_would_succeed(event, paths))
     elif event == "open":
         collector.open(paths[0], facts["flags"])
-    elif event in ("fcntl.flock", "blocked"):
+    elif event in ("fcntl.flock", BLOCKED):
         collector.add(paths[0], _LOCK, _effect_on_lock(facts, is_lock_free))
     elif event == "os.close":
         collector.add(paths[0], _LOCK, WRITE)

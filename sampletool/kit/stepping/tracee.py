@@ -29,9 +29,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from .commands import Command
 from .effects import effects_of
 from .open_files import is_lock_free, path_of
+from .protocol import BLOCKED, Command
 from .reported_calls import Facts, ReportedCalls
 
 
@@ -152,7 +152,7 @@ class Tracee:
                 fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
                 return
             facts = {"operation": operation, "descriptor": descriptor}
-            was_reported = self._stop_before("blocked", paths, facts)
+            was_reported = self._stop_before(BLOCKED, paths, facts)
             if not was_reported:
                 # The tracer does not decide about this call any more, so let the call wait.
                 return

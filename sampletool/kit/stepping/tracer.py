@@ -17,10 +17,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .commands import Command
 from .effects import Effects, combine
 from .fork_server import ForkServer, Stepping
 from .forked_process import FILE
+from .protocol import Command
 
 _PATIENCE_SECONDS = 30
 """The time limit for each message of a stepped process, and for its exit."""
