@@ -279,11 +279,11 @@ def command(
     Your code is run as it is, so only try files that you trust.
     """
     read_regular(file.absolute(), _LARGEST_BYTES)
-    if can_never_fail(file):
-        raise InvariantCannotFail(file=str(file))
     context: Context = ctx.obj
     bound = Bound(workers=workers, rounds=rounds, kill=kill)
     with trying(file, bound, context.signals.check) as tried_file:
+        if can_never_fail(file):
+            raise InvariantCannotFail(file=str(file))
         if schedule is None:
             tried = try_all(context, tried_file)
         else:
