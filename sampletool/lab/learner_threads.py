@@ -12,11 +12,10 @@ import sys
 import time
 import types
 from pathlib import Path
-from traceback import walk_stack
 from types import FrameType
 from typing import Any
 
-from .learner import LearnersFile
+from .learner import LearnersFile, line_in_file
 from .memory_access import AccessFinder, mark_as_needing_no_stop
 from .outcome import Outcome
 from .place import place_of
@@ -110,19 +109,12 @@ class ThreadedFile:
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
         """Return the position of the thread with this frame, its line of source and its place."""
-        line = self._current_line(frame)
+        line = line_in_file(self._path, frame) or 0
         return {
             "at": f"{os.path.basename(self._path)}:{line}",
             "source": _shorten(linecache.getline(self._path, line)),
             "place": place_of(frame, (f"{os.path.dirname(self._path)}/",)),
         }
-
-    def _current_line(self, innermost_frame: FrameType) -> int:
-        """Return the line of the file that a thread runs now, or 0 if it runs no line of it."""
-        for frame, line in walk_stack(innermost_frame):
-            if frame.f_code.co_filename == self._path:
-                return line
-        return 0
 
 
 def _shorten(line: str) -> str:
@@ -135,16 +127,16 @@ def _shorten(line: str) -> str:
 
 def main() -> None:
     """Load the file, then follow the commands of the lab. Exit if the file cannot be loaded."""
-    socket_descriptor, path, rounds, letters = sys.argv[1:]
+    socket_argument, path, rounds, letters = sys.argv[1:]
     # The output of the file goes to stderr. stdout is only for the reason of a refusal.
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.dirname(path))
-    tried_file = ThreadedFile(path, rounds)
-    outcome = tried_file.load()
+    threaded_file = ThreadedFile(path, rounds)
+    outcome = threaded_file.load()
     if outcome.exit_code != 0:
         exit_with(outcome.reason, outcome.exit_code)
-    serve(int(socket_descriptor), tried_file, tried_file.threads, letters)
+    serve(int(socket_argument), threaded_file, threaded_file.threads, letters)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import io
 import os
 import runpy
 import sys
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -38,6 +39,7 @@ def main() -> None:
     source = source_of(scenario, variant)
 
     def describe() -> dict[str, Any]:
+        """Return the facts about this worker for the report of each event."""
         facts = position_in_this_process(source, scenario.private_variables)
         if steps == EVERY_STEP:
             facts["place"] = place_of_this_process((str(PACKAGE),))
@@ -47,16 +49,27 @@ def main() -> None:
     if steps == EVERY_STEP:
         report_every_call()
     if callable(program):
-        try:
-            program(letter)
-        except EXPECTED as error:
-            failure = to_tool_error(error)
-            os.write(1, json_line({"error": failure.describe()}))
-            sys.exit(int(failure.exit_status))
+        _run_function(program, letter)
     else:
-        arguments = [argument.format(worker=letter) for argument in program]
-        sys.argv[:] = [PROGRAM, *arguments]
-        runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
+        _run_command(program, letter)
+
+
+def _run_function(function: Callable[..., object], letter: str) -> None:
+    """Run a variant that is a function. Report an expected error like a command of the tool."""
+    try:
+        function(letter)
+    except EXPECTED as error:
+        failure = to_tool_error(error)
+        os.write(1, json_line({"error": failure.describe()}))
+        sys.exit(int(failure.exit_status))
+
+
+def _run_command(arguments: Sequence[str], letter: str) -> None:
+    """Run a variant that is a command of the tool. Its arguments may contain `{worker}`."""
+    sys.argv[:] = [PROGRAM]
+    for argument in arguments:
+        sys.argv.append(argument.format(worker=letter))
+    runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
