@@ -361,7 +361,9 @@ def after_power_cut(finished):
 """
 
 
-@pytest.mark.parametrize("flush", ["os.fsync(file.fileno())", "os.fdatasync(file.fileno())"])
+@pytest.mark.parametrize(
+    "flush", ["os.fsync(file.fileno())", "os.fdatasync(file.fileno())", "os.sync()"]
+)
 def test_what_was_flushed_survives_a_power_cut(tmp_path: Path, flush: str) -> None:
     runs = runs_of(tmp_path, SAVE.format(flush=flush))
 

@@ -140,7 +140,7 @@ def _effect_on_lock(facts: Mapping[str, Any], is_lock_free: Callable[[int], bool
     return TAKE
 
 
-_WITHOUT_EFFECT = frozenset({"os.fsync", "os.fdatasync"})
+_WITHOUT_EFFECT = frozenset({"os.fsync", "os.fdatasync", "os.sync"})
 """The calls that change nothing that another process can see."""
 
 _CREATE_NAMES = frozenset({"os.link", "os.mkdir", "os.symlink"})

@@ -5,6 +5,9 @@ power failure can lose these changes:
 
 * The writes to a file since the last flush of the file: all of them, a part, or none.
 * Each creation, renaming and removal since the last flush of the directory.
+
+os.fsync() and os.fdatasync() flush one file or directory, and os.sync() flushes everything. A file
+that is opened with O_SYNC or O_DSYNC is flushed by each write.
 """
 
 import base64
@@ -46,7 +49,7 @@ def states_after(before: Files, events: Sequence[Event], directory: str) -> Iter
     disk = _Disk(directory, before)
     for event in events:
         is_inside = os.path.dirname(event.path) == directory
-        if is_inside or event.path == directory:
+        if is_inside or event.path == directory or event.name == "os.sync":
             disk.apply(event)
     yield from disk.possible_states()
 
@@ -59,6 +62,10 @@ class _File:
     """The content that is certainly on the disk."""
     latest: bytes = b""
     """The content that programs read."""
+
+    def flush(self) -> None:
+        """Store the latest content on the disk."""
+        self.flushed = self.latest
 
     def possible_contents(self) -> set[bytes]:
         """Return the possible contents of the file after a power failure."""
@@ -96,16 +103,20 @@ class _Disk:
     def apply(self, event: Event) -> None:
         """Apply the change of an event to the directory."""
         name = os.path.basename(event.path)
-        if event.path == self._directory:
+        if event.name == "os.sync":
+            self._flush_everything()
+        elif event.path == self._directory:
             if event.name == "os.fsync":
                 self._flush_names()
         elif event.name == "open":
             self._open(name, event.facts["flags"])
         elif event.name == "os.write":
-            self._file_by_name[name].latest += base64.b64decode(event.facts["data"])
-        elif event.name in ("os.fsync", "os.fdatasync"):
             file = self._file_by_name[name]
-            file.flushed = file.latest
+            file.latest += base64.b64decode(event.facts["data"])
+            if event.facts["is_flushed"]:
+                file.flush()
+        elif event.name in ("os.fsync", "os.fdatasync"):
+            self._file_by_name[name].flush()
         elif event.name == "os.rename":
             self._rename(os.path.basename(event.paths[0]), name)
         elif event.name == "os.remove":
@@ -145,6 +156,12 @@ class _Disk:
         _apply_name_change(change, self._file_by_name)
         # Until the directory is flushed, a power failure can lose the change.
         self._unflushed_changes.append(change)
+
+    def _flush_everything(self) -> None:
+        """Store the content and the names of all files on the disk."""
+        for file in self._files:
+            file.flush()
+        self._flush_names()
 
     def _flush_names(self) -> None:
         """Store the names of all files on the disk."""

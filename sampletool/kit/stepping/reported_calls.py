@@ -5,6 +5,7 @@ os.write(). So the tracee replaces those with functions that report an event of 
 """
 
 import base64
+import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -57,6 +58,7 @@ class ReportedCalls:
         """Replace the functions that write and flush files, and those that connect to SQLite."""
         self._replace("fsync")
         self._replace("fdatasync")
+        self._replace("sync", path_arguments=0)
         self._replace("write", get_facts=_facts_of_write)
         self._replace("pwrite", get_facts=_facts_of_pwrite)
         sqlite3.connect = self._report_statements_of
@@ -92,7 +94,7 @@ class ReportedCalls:
         def report_and_call(*arguments: Any, **keywords: Any) -> Any:
             """Report the event, then make the call."""
             paths = [path_of(argument) for argument in arguments[:path_arguments]]
-            if not paths:
+            if path_arguments > 0 and not paths:
                 # The call has only keyword arguments, for example os.stat(path=...).
                 paths = [path_of(keywords.get("path", keywords.get("fd")))]
             self._report(f"os.{name}", paths, get_facts(*arguments))
@@ -145,9 +147,14 @@ def _file_of_database(database: str) -> str:
     return path
 
 
-def _facts_of_write(_descriptor: int, data: Any) -> Facts:
-    """Return the facts about a call of os.write()."""
-    return {"data": base64.b64encode(bytes(data)).decode()}
+def _facts_of_write(descriptor: int, data: Any) -> Facts:
+    """Return the facts about a call of os.write().
+
+    `is_flushed` is whether the call returns only when the data is on the disk.
+    """
+    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    is_flushed = bool(flags & (os.O_SYNC | os.O_DSYNC))
+    return {"data": base64.b64encode(bytes(data)).decode(), "is_flushed": is_flushed}
 
 
 def _facts_of_pwrite(_descriptor: int, data: Any, offset: int) -> Facts:
