@@ -8,6 +8,7 @@ whose values can be looked up: constants, variables, attributes, and items of bu
 import ast
 import builtins
 import inspect
+import threading
 from types import FrameType
 from typing import Any
 
@@ -43,6 +44,9 @@ def _value_of_attribute(base: Any, name: str) -> Any:
     """Return the value of an attribute, or UNKNOWN if reading it would run code."""
     if base is UNKNOWN:
         return UNKNOWN
+    if type(base) is threading.local:
+        # The function below does not find the attributes, which are different in each thread.
+        return base.__dict__.get(name, UNKNOWN)
     value = inspect.getattr_static(base, name, UNKNOWN)
     if isinstance(value, property) or inspect.isdatadescriptor(value):
         return UNKNOWN

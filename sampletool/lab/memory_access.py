@@ -20,6 +20,7 @@ There are three kinds of resources:
 """
 
 import ast
+import functools
 import inspect
 import sys
 import threading
@@ -27,7 +28,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from ..kit.stepping.effects import READ, WRITE, Effects
 from .expression_value import UNKNOWN, source_of, value_of, value_of_variable
@@ -246,15 +247,26 @@ class AccessFinder:
         if isinstance(value, _CODE_TYPES):
             # A method, or a function of a module.
             return None
+        if isinstance(value, functools.cached_property):
+            _refuse_cached_property(source_of(instruction.node))
         if not self._may_change(name) and _is_constant_of_library(instruction.node, frame):
             return None
-        effects = {MEMORY: READ, variable_resource(name): READ}
+        effects = {MEMORY: READ}
+        if not _belongs_to_one_thread(instruction.node, frame):
+            effects[variable_resource(name)] = READ
+        elif isinstance(value, _IMMUTABLE):
+            return None
         if not isinstance(value, _IMMUTABLE):
             effects[OBJECTS] = READ
         return Access("read", source_of(instruction.node) or name, effects)
 
-    def _find_store(self, instruction: Instruction, _frame: FrameType) -> Access:
-        """Return the access of an assignment to a variable or an attribute."""
+    def _find_store(self, instruction: Instruction, frame: FrameType) -> Access | None:
+        """Return the access of an assignment to a variable or an attribute.
+
+        Return None if no other thread can read the variable or attribute.
+        """
+        if _belongs_to_one_thread(instruction.node, frame):
+            return None
         name = instruction.names[0]
         return _write_access(source_of(instruction.node) or name, variable_resource(name))
 
@@ -355,6 +367,25 @@ def _refuse_what_cannot_be_stepped(function: Any, called: str) -> None:
     # An object of the file may define `==`, so compare identities.
     if any(function is refused for refused in _CANNOT_BE_STEPPED):
         refuse(f"runs code that the lab cannot stop ({called})")
+
+
+def _refuse_cached_property(source: str) -> NoReturn:
+    """Exit with an error about the use of a cached property."""
+    refuse(
+        f"uses functools.cached_property ({source}), whose lock and cache the lab cannot see; "
+        "store the value in an attribute instead"
+    )
+
+
+def _belongs_to_one_thread(node: ast.AST | None, frame: FrameType) -> bool:
+    """Return whether an expression is an attribute of a threading.local() object.
+
+    Each thread has its own value of such an attribute.
+    """
+    if not isinstance(node, ast.Attribute):
+        return False
+    # A subclass may have attributes in its class, which all threads share.
+    return type(value_of(node.value, frame)) is threading.local
 
 
 def _is_constant_of_library(node: ast.AST | None, frame: FrameType) -> bool:
