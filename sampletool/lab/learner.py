@@ -23,6 +23,7 @@ from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, FAILED, Outcome
 from .place import place_of_this_process
 from .refusals import Refusals, exit_with, refuse
 from .scenario import PACKAGE
+from .source_line import line_in_file
 from .worker import report_every_call
 
 _JUDGES = ("after_power_cut", "always", "invariant")
@@ -129,19 +130,6 @@ class LearnersFile:
             if frame.filename == self.path:
                 line = frame.lineno
         return line
-
-
-def line_in_file(path: str, innermost_frame: FrameType | None) -> int | None:
-    """Return the line of the file that a thread runs, or None if it runs no code of the file.
-
-    `innermost_frame` is the innermost frame of the thread.
-    """
-    frame = innermost_frame
-    while frame is not None:
-        if frame.f_code.co_filename == path:
-            return frame.f_lineno
-        frame = frame.f_back
-    return None
 
 
 def _judge(function: Callable[..., object], arguments: Sequence[str]) -> Outcome:

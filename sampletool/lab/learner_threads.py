@@ -15,11 +15,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .learner import LearnersFile, line_in_file
+from .learner import LearnersFile
 from .memory_access import AccessFinder, mark_as_needing_no_stop
 from .outcome import Outcome
 from .place import place_of
 from .refusals import exit_with
+from .source_line import line_in_file
 from .stepped_lock import SteppedLock, replace_locks
 from .thread_server import serve
 from .threads import Threads

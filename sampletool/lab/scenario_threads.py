@@ -23,6 +23,7 @@ from .outcome import FAILED, Outcome
 from .place import place_of
 from .position import position_of_frame
 from .scenario import PACKAGE, Scenario, module_of
+from .source_line import line_in_file
 from .stepped_lock import replace_locks
 from .thread_server import serve
 from .threads import Threads
@@ -76,12 +77,13 @@ class ThreadedScenario:
     def describe(self, frame: FrameType) -> dict[str, Any]:
         """Return the position of the thread with this frame, its line of source and its place."""
         facts = position_of_frame(frame, self._path, self._scenario.private_variables)
-        _, _, line = str(facts["at"]).rpartition(":")
+        line = line_in_file(self._path, frame)
         source = ""
-        if line.isdecimal():
-            source = linecache.getline(self._path, int(line))
-        facts["statement"] = source.strip()
-        facts["source"] = source.strip()
+        if line is not None:
+            source = linecache.getline(self._path, line).strip()
+        # The name of a step uses the source, and the position of a kill uses the statement.
+        facts["source"] = source
+        facts["statement"] = source
         facts["place"] = place_of(frame, (str(PACKAGE),))
         return facts
 
