@@ -42,23 +42,23 @@ class _CoroutineWorker(Worker):
         assert callable(variant.program)
         self.coroutine = variant.program(letter, world)
         source = source_of(scenario, variant)
-        self._describe = partial(
+        self._find_position = partial(
             position_of_coroutine, self.coroutine, source, scenario.private_variables
         )
         # The steps of a coroutine have no file. Their field `file` is a pattern for its letter.
-        self._steps = [step for step in variant.steps if fnmatchcase(letter, step.file)]
-        self._awaited: Any = None
+        self._remaining_steps = [step for step in variant.steps if fnmatchcase(letter, step.file)]
+        self._awaited_future: asyncio.Future[Any] | None = None
+        """The future for which the coroutine waits. None if it only lets others run."""
 
     def record_position(self) -> None:
         """Store the line and the private values of the coroutine in `position`."""
-        self.position = self._describe()
+        self.position = self._find_position()
 
     def run_to_next_step(self) -> None:
         """Set the next step. All further steps have the name of the last one."""
-        if len(self._steps) > 1:
-            self.next_step = self._steps.pop(0)
-        else:
-            self.next_step = self._steps[0]
+        self.next_step = self._remaining_steps[0]
+        if len(self._remaining_steps) > 1:
+            self._remaining_steps.pop(0)
 
     def take_step(self) -> None:
         """Run the coroutine until it is suspended or ends.
@@ -66,23 +66,35 @@ class _CoroutineWorker(Worker):
         If the worker is blocked, do not run it, but check whether the awaited result has arrived.
         """
         if self.is_blocked:
-            self.is_blocked = not self._awaited.done()
+            self.is_blocked = self._is_result_missing()
             return
         self.record_position()
+        self._run_coroutine()
+        self.is_blocked = self._is_result_missing()
+        if not self.is_blocked:
+            self.run_to_next_step()
+
+    def _run_coroutine(self) -> None:
+        """Run the coroutine until it is suspended. If it ends, store how it has ended."""
+        self._awaited_future = None
         try:
-            # This returns when the coroutine awaits a future, or None if it only lets others run.
-            self._awaited = self.coroutine.send(None)
-            self.is_blocked = self._awaited is not None and not self._awaited.done()
+            # The coroutine is suspended with a future, or with None after asyncio.sleep(0).
+            self._awaited_future = self.coroutine.send(None)
         except StopIteration:
             self.ended = Ended(0, b"", b"")
         except Exception as error:
             self.ended = Ended(1, b"", type(error).__name__.encode())
-        if not self.is_blocked:
-            self.run_to_next_step()
+
+    def _is_result_missing(self) -> bool:
+        """Return whether the coroutine waits for a future that has no result yet."""
+        return self._awaited_future is not None and not self._awaited_future.done()
 
 
 async def _play(name: str, variant_name: str, schedule: str, letters: str) -> PlayedRun:
-    """Run a variant of a scenario along this schedule, and return the recorded run."""
+    """Run a variant of a scenario along this schedule, and return the recorded run.
+
+    `letters` are the names of the workers, such as `AB`.
+    """
     scenario = find_scenario(name)
     assert scenario.create_shared_memory is not None
     world = scenario.create_shared_memory()

@@ -31,7 +31,9 @@ WRITE = "write"
 ADD = "add"
 """A change that can be swapped with another ADD, such as adding two names to one directory."""
 TAKE = "take"
-"""Taking a lock. It conflicts like WRITE, but cannot be swapped with the release before it."""
+"""Taking a lock. It conflicts like WRITE. But unlike a WRITE, it is possible only after a release,
+so it cannot be swapped with the release before it.
+"""
 
 PROCESSES = "processes"
 """The resource for the set of live processes. The end of a process is an ADD."""
@@ -92,7 +94,8 @@ def effects_of(
 ) -> Effects:
     """Return the effects that a call would have now on paths in the directory `root`.
 
-    `is_lock_free` is a function that returns whether the lock of a descriptor is free.
+    `event` is the name of the call, such as `os.rename`. `is_lock_free` is a function that returns
+    whether the lock of a descriptor is free.
     """
     collector = _EffectCollector(root)
     if event in _CHANGE_NAMES:
@@ -211,11 +214,11 @@ class _EffectCollector:
             if succeeds:
                 self.change_name(path)
             else:
-                self._follow(path, follows_links=False)
+                self._find_file(path, follows_links=False)
 
     def change_name(self, path: str) -> None:
         """Add the creation, renaming or removal of the file with this name."""
-        path = self._follow(path, follows_links=False)
+        path = self._find_file(path, follows_links=False)
         for aspect in _ALL_ASPECTS:
             self.add(path, aspect, WRITE)
         self.add(os.path.dirname(path), _ENTRIES, ADD)
@@ -226,14 +229,17 @@ class _EffectCollector:
         if flags & os.O_CREAT and not os.path.lexists(path):
             self.change_name(path)
             return
+        # With O_EXCL, the call fails, because the file exists.
+        empties_file = flags & os.O_TRUNC and not flags & os.O_EXCL
         aspects = {}
-        if flags & os.O_TRUNC and not flags & os.O_EXCL:
+        if empties_file:
             aspects = {_CONTENT: WRITE, _ATTRIBUTES: WRITE}
-        self.use_file(path, aspects, follows_links=not flags & os.O_NOFOLLOW)
+        follows_links = not flags & os.O_NOFOLLOW
+        self.use_file(path, aspects, follows_links=follows_links)
 
     def use_file(self, path: str, aspects: Mapping[str, str], *, follows_links: bool) -> None:
         """Add the use of the file that this path leads to."""
-        path = self._follow(path, follows_links=follows_links)
+        path = self._find_file(path, follows_links=follows_links)
         for aspect, kind in aspects.items():
             self.add(path, aspect, kind)
 
@@ -244,21 +250,26 @@ class _EffectCollector:
         if not paths:
             self.effects["anything"] = WRITE
 
-    def _follow(self, path: str, *, follows_links: bool) -> str:
-        """Add the names that the kernel reads to find the file. Return the path of the file.
+    def _find_file(self, path: str, *, follows_links: bool) -> str:
+        """Return the path of the file that a call finds, and add reads of the names on the way.
 
         If `follows_links`, this is the path to which symbolic links lead.
         """
         for _ in range(_MAX_LINKS):
             directory, name = os.path.split(path)
-            directory = os.path.realpath(directory)
-            path = os.path.join(directory, name)
-            self.add(path, _NAME, READ)
-            # The directories directly in the root belong to the lab. They are never renamed.
-            while os.path.dirname(directory).startswith(f"{self._root}/"):
-                self.add(directory, _NAME, READ)
-                directory = os.path.dirname(directory)
+            path = os.path.join(os.path.realpath(directory), name)
+            self._read_names(path)
             if not follows_links or not os.path.islink(path):
                 break
-            path = os.path.join(os.path.dirname(path), os.readlink(path))
+            link_target = os.readlink(path)
+            path = os.path.join(os.path.dirname(path), link_target)
         return path
+
+    def _read_names(self, path: str) -> None:
+        """Add a read of the name of a file, and of the names of the directories around it."""
+        self.add(path, _NAME, READ)
+        directory = os.path.dirname(path)
+        # The directories directly in the root belong to the lab. They are never renamed.
+        while os.path.dirname(directory).startswith(f"{self._root}/"):
+            self.add(directory, _NAME, READ)
+            directory = os.path.dirname(directory)
