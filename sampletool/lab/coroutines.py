@@ -1,6 +1,6 @@
 """Play a scenario whose workers are coroutines of one process, which can only switch at an await.
 
-    python -m sampletool.lab.coroutines SCENARIO VARIANT SCHEDULE LETTERS
+    python -m sampletool.lab.coroutines SCENARIO VARIANT SCHEDULE WORKERS
 
 This follows the schedule in the current directory, and prints the played run, pickled. A coroutine
 is driven by hand instead of by the queue of the event loop.
@@ -37,16 +37,20 @@ class _CoroutineWorker(Worker):
     The worker is blocked while the awaited result is missing.
     """
 
-    def __init__(self, letter: str, scenario: Scenario, variant: Variant, world: object) -> None:
-        super().__init__(letter, variant, _NO_PROCESS, _never_cancelled)
+    def __init__(
+        self, worker_name: str, scenario: Scenario, variant: Variant, shared_memory: object
+    ) -> None:
+        super().__init__(worker_name, variant, _NO_PROCESS, _never_cancelled)
         assert callable(variant.program)
-        self.coroutine = variant.program(letter, world)
+        self.coroutine = variant.program(worker_name, shared_memory)
         source = source_of(scenario, variant)
         self._find_position = partial(
             position_of_coroutine, self.coroutine, source, scenario.private_variables
         )
-        # The steps of a coroutine have no file. Their field `file` is a pattern for its letter.
-        self._remaining_steps = [step for step in variant.steps if fnmatchcase(letter, step.file)]
+        # The steps of a coroutine have no file. Their field `file` is a pattern for its name.
+        self._remaining_steps = [
+            step for step in variant.steps if fnmatchcase(worker_name, step.file)
+        ]
         self._awaited_future: asyncio.Future[Any] | None = None
         """The future for which the coroutine waits. None if it only lets others run."""
 
@@ -90,25 +94,29 @@ class _CoroutineWorker(Worker):
         return self._awaited_future is not None and not self._awaited_future.done()
 
 
-async def _play(name: str, variant_name: str, schedule: str, letters: str) -> PlayedRun:
+async def _play(
+    scenario_name: str, variant_name: str, schedule: str, worker_names: str
+) -> PlayedRun:
     """Run a variant of a scenario along this schedule, and return the recorded run.
 
-    `letters` are the names of the workers, such as `AB`.
+    `worker_names` are the names of the workers, such as `AB`.
     """
-    scenario = find_scenario(name)
+    scenario = find_scenario(scenario_name)
     assert scenario.create_shared_memory is not None
-    world = scenario.create_shared_memory()
+    shared_memory = scenario.create_shared_memory()
     variant = scenario.variants[variant_name]
-    workers = [_CoroutineWorker(letter, scenario, variant, world) for letter in letters]
+    workers = []
+    for worker_name in worker_names:
+        workers.append(_CoroutineWorker(worker_name, scenario, variant, shared_memory))
     return Play(scenario, variant_name, workers, Path.cwd()).follow(RunPlan(schedule=schedule))
 
 
 def main() -> None:
     """Play one schedule. Print the recorded run, or the mistakes in the schedule, pickled."""
-    name, variant_name, schedule, letters = sys.argv[1:]
+    scenario_name, variant_name, schedule, worker_names = sys.argv[1:]
     response: Any
     try:
-        response = asyncio.run(_play(name, variant_name, schedule, letters))
+        response = asyncio.run(_play(scenario_name, variant_name, schedule, worker_names))
     except InvalidValues as error:
         response = error.mistakes
     sys.stdout.buffer.write(pickle.dumps(response))

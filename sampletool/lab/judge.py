@@ -64,7 +64,7 @@ class Judge:
     ) -> History:
         """Return the history that the invariant judges."""
         return History(
-            workers=[worker.letter for worker in self._workers],
+            workers=[worker.name for worker in self._workers],
             taken_steps=taken_steps,
             state=state,
             is_finished=is_finished,

@@ -1,6 +1,6 @@
 """The program for a learner's file whose workers are threads: run its functions in this process.
 
-    python -m sampletool.lab.learner_threads SOCKET FILE ROUNDS LETTERS
+    python -m sampletool.lab.learner_threads SOCKET FILE ROUNDS WORKERS
 
 prepare(), always() and invariant() run in the main thread, and see the variables of the threads.
 threads.py explains how the lab steps them.
@@ -72,10 +72,10 @@ class ThreadedFile:
             source = Path(path).read_text()
             self.finder.add_file(path, source, compile(source, path, "exec"))
 
-    def work(self, letter: str) -> Outcome:
+    def work(self, worker_name: str) -> Outcome:
         """Run worker() in this thread. Return how it ended."""
         self._learners_file.refusals.part = "worker"
-        return self._learners_file.call("worker", [self._rounds, letter])
+        return self._learners_file.call("worker", [self._rounds, worker_name])
 
     def run(self, part: str) -> Outcome:
         """Run prepare(), always() or invariant() in the main thread. Return how it ended."""
@@ -128,7 +128,7 @@ def _shorten(line: str) -> str:
 
 def main() -> None:
     """Load the file, then follow the commands of the lab. Exit if the file cannot be loaded."""
-    socket_argument, path, rounds, letters = sys.argv[1:]
+    socket_argument, path, rounds, worker_names = sys.argv[1:]
     # The output of the file goes to stderr. stdout is only for the reason of a refusal.
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
@@ -137,7 +137,7 @@ def main() -> None:
     outcome = threaded_file.load()
     if outcome.exit_code != 0:
         exit_with(outcome.reason, outcome.exit_code)
-    serve(int(socket_argument), threaded_file, threaded_file.threads, letters)
+    serve(int(socket_argument), threaded_file, threaded_file.threads, worker_names)
 
 
 if __name__ == "__main__":

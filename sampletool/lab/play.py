@@ -348,7 +348,7 @@ class Play:
 
     def _worker_named(self, name: str) -> Worker:
         """Return the worker with this name."""
-        return next(worker for worker in self.workers if worker.letter == name)
+        return next(worker for worker in self.workers if worker.name == name)
 
     def _check_possible(self, token: str, possible: Sequence[str]) -> None:
         """Raise InvalidValues if the token cannot be taken now."""
@@ -389,7 +389,7 @@ class Play:
     def _add_turn(self, worker: EveryStepWorker, token: str, possible: Sequence[str]) -> None:
         """Add the last step to `turns`, and report its effects to the other workers."""
         turn = Turn(
-            worker=worker.letter,
+            worker=worker.name,
             token=token,
             step=self.events[-1].step,
             effects=worker.effects,
@@ -463,7 +463,7 @@ class Play:
     def _record(self, worker: Worker, step_name: str, outcome: EventOutcome) -> None:
         """Record a step or a fault, with the shared state after it. Judge this state."""
         taken_step = TakenStep(
-            worker=worker.letter,
+            worker=worker.name,
             state_before=self.shared_state,
             state_after=self._read_state(),
             lock_holders=self._lock_holders(),
@@ -487,9 +487,7 @@ class Play:
 
     def _lock_holders(self) -> tuple[str, ...]:
         """Return the workers that hold the lock. A worker that has exited holds no lock."""
-        return tuple(
-            worker.letter for worker in self.workers if worker.holds and not worker.is_over
-        )
+        return tuple(worker.name for worker in self.workers if worker.holds and not worker.is_over)
 
     def _describe_event(
         self, worker: Worker, step_name: str, outcome: EventOutcome, note: str | None
@@ -498,13 +496,13 @@ class Play:
         disk_states = {str(state) for state in self.judge.states_after_power_cut()}
         return Event(
             seq=len(self.events) + 1,
-            worker=worker.letter,
+            worker=worker.name,
             number=worker.steps_begun,
             step=step_name,
             outcome=outcome,
             state=str(self.shared_state),
             holds=self._lock_holders(),
-            waiting=tuple(each.letter for each in self.workers if each.is_blocked),
+            waiting=tuple(each.name for each in self.workers if each.is_blocked),
             over=worker.is_over,
             note=note,
             at=worker.position.get("at"),
@@ -526,7 +524,7 @@ class Play:
         recording = Recording(
             scenario=self.scenario.name,
             variant=self.variant_name,
-            workers=tuple(worker.letter for worker in self.workers),
+            workers=tuple(worker.name for worker in self.workers),
             shared=self.scenario.shared,
             schedule=" ".join(self.taken_tokens),
             verdict=verdict,
@@ -550,7 +548,7 @@ class Play:
 
     def _stuck_workers(self) -> list[str]:
         """Return the workers that wait permanently, at the end of a run."""
-        return [worker.letter for worker in self.workers if not worker.is_over]
+        return [worker.name for worker in self.workers if not worker.is_over]
 
     def _judge_end(self) -> list[str]:
         """Judge the end of the run. Return a sentence for each problem of the whole run.
@@ -581,7 +579,7 @@ class Play:
         for worker in self.workers:
             failure = worker.failure()
             if failure is not None and not _is_error_response(failure):
-                crashes.append(f"{worker.letter} {failure}.")
+                crashes.append(f"{worker.name} {failure}.")
         return crashes
 
     def _refuse_idle_workers(self) -> None:
@@ -593,18 +591,18 @@ class Play:
         hit_by_fault = {event.worker for event in self.events if event.is_fault}
         for worker in self.workers:
             is_idle = worker.is_over and worker.steps_begun == 0
-            if not is_idle or worker.letter in hit_by_fault:
+            if not is_idle or worker.name in hit_by_fault:
                 continue
             failure = worker.failure() or "it succeeded"
             if not _is_error_response(failure):
-                problem = f"{worker.letter} came to none of its steps ({failure})"
+                problem = f"{worker.name} came to none of its steps ({failure})"
                 surprise = f"{self.scenario.name}, {self.variant_name}: {problem}"
                 raise UnexpectedOutcome(surprises=[surprise])
 
 
 def _next_token(worker: Worker) -> str:
     """Return the token of the worker's next step, such as `A2`."""
-    return f"{worker.letter}{worker.steps_begun + 1}"
+    return f"{worker.name}{worker.steps_begun + 1}"
 
 
 def _is_about_to_wait(worker: Worker) -> bool:

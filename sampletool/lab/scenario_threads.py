@@ -1,6 +1,6 @@
 """The program for a scenario whose workers are threads: run one of its variants in this process.
 
-    python -m sampletool.lab.scenario_threads SOCKET SCENARIO VARIANT LETTERS
+    python -m sampletool.lab.scenario_threads SOCKET SCENARIO VARIANT WORKERS
 
 This program loads the scenario's file again, after it has replaced threading.Lock. The module that
 the fork server has loaded has real locks, at which a thread does not stop. threads.py explains how
@@ -55,10 +55,10 @@ class ThreadedScenario:
         exec(code, vars(module))  # noqa: S102 - our own file
         return module
 
-    def work(self, letter: str) -> Outcome:
+    def work(self, worker_name: str) -> Outcome:
         """Run the function of the variant in this thread. Return how it ended."""
         try:
-            self._function(letter)
+            self._function(worker_name)
         except Exception as error:
             return Outcome(FAILED, f"{type(error).__name__}: {error}")
         return Outcome()
@@ -90,12 +90,12 @@ class ThreadedScenario:
 
 def main() -> None:
     """Load the scenario that the command line names, and follow the commands of the lab."""
-    socket_argument, name, variant, letters = sys.argv[1:]
+    socket_argument, scenario_name, variant, worker_names = sys.argv[1:]
     socket_descriptor = int(socket_argument)
     # Programs that a variant starts must not keep the connection to the lab open.
     os.set_inheritable(socket_descriptor, False)
-    threaded_scenario = ThreadedScenario(name, variant)
-    serve(socket_descriptor, threaded_scenario, threaded_scenario.threads, letters)
+    threaded_scenario = ThreadedScenario(scenario_name, variant)
+    serve(socket_descriptor, threaded_scenario, threaded_scenario.threads, worker_names)
 
 
 if __name__ == "__main__":

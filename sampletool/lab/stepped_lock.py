@@ -76,7 +76,7 @@ class SteppedLock:
             if self.holder is not None:
                 return False
         worker.effects = {self._resource: TAKE}
-        self._set_holder(worker.letter)
+        self._set_holder(worker.name)
         return True
 
     def release(self) -> None:

@@ -65,7 +65,7 @@ class ThreadedProcess:
         self.locks_held: set[str] = set()
         """The locks that a thread holds, by their names in the effects of a step."""
         self.threads: dict[str, SteppedThread] = {}
-        """The threads by the letters of their workers."""
+        """The threads by the names of their workers."""
 
     def __enter__(self) -> "ThreadedProcess":
         """Wait until each thread has stopped before its first step. Raise CannotRun on failure."""
@@ -73,9 +73,9 @@ class ThreadedProcess:
             reports = self._receive()
             if "problem" in reports:
                 raise CannotRun(reports["problem"])
-            for letter, message in reports.items():
+            for worker_name, message in reports.items():
                 self._store_shared_state(message)
-                self.threads[letter] = SteppedThread(self, letter, _report_in(message))
+                self.threads[worker_name] = SteppedThread(self, worker_name, _report_in(message))
         except BaseException:
             self.__exit__()
             raise
@@ -87,9 +87,9 @@ class ThreadedProcess:
         self._exit_stack.close()
         self._process.__exit__()
 
-    def resume(self, letter: str) -> "Report":
+    def resume(self, worker_name: str) -> "Report":
         """Let a thread take one step, and return its report."""
-        message = self._ask(f"go {letter}")
+        message = self._ask(f"go {worker_name}")
         self._store_shared_state(message)
         return _report_in(message)
 
@@ -155,9 +155,9 @@ def _reason_in(stdout: bytes, stderr: bytes) -> str:
 class SteppedThread(SteppedProcess):
     """A thread that stops before every event."""
 
-    def __init__(self, process: ThreadedProcess, letter: str, report: Report) -> None:
+    def __init__(self, process: ThreadedProcess, worker_name: str, report: Report) -> None:
         self._process_of_threads = process
-        self._letter = letter
+        self._worker_name = worker_name
         self._effects: Effects = {}
         self._outcome: Outcome | None = None
         self.past_events: list[Event] = []
@@ -168,7 +168,7 @@ class SteppedThread(SteppedProcess):
         """Let the thread execute its event. Return its next event, or None if it has ended."""
         assert self.next_event is not None, "the thread is over"
         self.past_events.append(self.next_event)
-        self._store_report(self._process_of_threads.resume(self._letter))
+        self._store_report(self._process_of_threads.resume(self._worker_name))
         return self.next_event
 
     def has_free_lock(self) -> bool:

@@ -38,7 +38,7 @@ from .scenario import Step, Variant, response_of
 class Worker:
     """A worker that stops at the named steps."""
 
-    letter: str
+    name: str
     """The name of the worker: A, B and so on."""
     variant: Variant
     stepped: SteppedProcess

@@ -21,7 +21,7 @@ from .threads import Threads, WorkerThread
 class Program(Protocol):
     """The program that the threads run: a learner's file, or a variant of a scenario."""
 
-    def work(self, letter: str) -> Outcome:
+    def work(self, worker_name: str) -> Outcome:
         """Run a worker in the current thread. Return how it ended."""
         ...
 
@@ -46,16 +46,16 @@ class _Server:
         self._program = program
         self._threads = threads
 
-    def serve(self, letters: str) -> None:
-        """Start a worker for each letter, then follow commands until the lab hangs up."""
+    def serve(self, worker_names: str) -> None:
+        """Start a worker for each name, then follow commands until the lab hangs up."""
         prepared = self._program.run("prepare")
         if prepared.exit_code != 0:
             self._send({"problem": f"prepare() failed, {prepared.reason}"})
             return
-        workers = {letter: WorkerThread(letter, self._program.work) for letter in letters}
+        workers = {name: WorkerThread(name, self._program.work) for name in worker_names}
         for worker in workers.values():
             self._threads.start(worker)
-        self._send({letter: self._report_on(worker) for letter, worker in workers.items()})
+        self._send({name: self._report_on(worker) for name, worker in workers.items()})
         for line in self._connection.makefile():
             self._send(self._follow(line.strip(), workers))
 
@@ -90,7 +90,7 @@ class _Server:
         self._connection.sendall(json.dumps(message).encode() + b"\n")
 
 
-def serve(socket_descriptor: int, program: Program, threads: Threads, letters: str) -> None:
-    """Start a thread for each letter, then follow the commands of the lab until it hangs up."""
+def serve(socket_descriptor: int, program: Program, threads: Threads, worker_names: str) -> None:
+    """Start a thread for each name, then follow the commands of the lab until it hangs up."""
     connection = socket.socket(fileno=socket_descriptor)
-    _Server(connection, program, threads).serve(letters)
+    _Server(connection, program, threads).serve(worker_names)

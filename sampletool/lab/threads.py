@@ -39,8 +39,8 @@ _process_time = time.process_time
 class WorkerThread:
     """One worker, which runs in a thread of its own."""
 
-    def __init__(self, letter: str, work: Callable[[str], Outcome]) -> None:
-        self.letter = letter
+    def __init__(self, name: str, work: Callable[[str], Outcome]) -> None:
+        self.name = name
         """The name of the worker: A, B and so on."""
         self.next_stop: dict[str, Any] | None = None
         """The facts about the event before which it has stopped, for the lab.
@@ -66,7 +66,7 @@ class WorkerThread:
         self.wait_for_permission()
         sys.settrace(threads.trace)
         try:
-            self.outcome = self._work(self.letter)
+            self.outcome = self._work(self.name)
         except SystemExit:
             # As in any thread, sys.exit() only ends this one.
             self.outcome = Outcome()
@@ -132,14 +132,14 @@ class Threads:
     def next_lock_number(self) -> str:
         """Return a number for a lock that the current thread creates.
 
-        A worker's lock has the worker's letter in it, so the number does not depend on the
+        A worker's lock has the name of the worker in it, so the number does not depend on the
         schedule.
         """
         if self.current is None:
             self._locks_created += 1
             return str(self._locks_created)
         self.current.locks_created += 1
-        return f"{self.current.letter}{self.current.locks_created}"
+        return f"{self.current.name}{self.current.locks_created}"
 
     def trace(self, frame: FrameType, event: str, _argument: object) -> Any:
         """Stop before an access. Python calls this before each instruction of a traced frame."""

@@ -1,6 +1,6 @@
 """The program of every worker that is a process.
 
-    python -m sampletool.lab.worker SCENARIO VARIANT named-steps|every-step LETTER
+    python -m sampletool.lab.worker SCENARIO VARIANT named-steps|every-step WORKER
 
 A variant that is a command of the tool is run as that command, in this process.
 """
@@ -32,8 +32,8 @@ def report_every_call() -> None:
 
 def main() -> None:
     """Run one worker of a scenario. The command line names the scenario and the variant."""
-    name, variant_name, steps, letter = sys.argv[1:]
-    scenario = find_scenario(name)
+    scenario_name, variant_name, steps, worker_name = sys.argv[1:]
+    scenario = find_scenario(scenario_name)
     variant = scenario.variants[variant_name]
     program = variant.program
     source = source_of(scenario, variant)
@@ -49,26 +49,26 @@ def main() -> None:
     if steps == EVERY_STEP:
         report_every_call()
     if callable(program):
-        _run_function(program, letter)
+        _run_function(program, worker_name)
     else:
-        _run_command(program, letter)
+        _run_command(program, worker_name)
 
 
-def _run_function(function: Callable[..., object], letter: str) -> None:
+def _run_function(function: Callable[..., object], worker_name: str) -> None:
     """Run a variant that is a function. Report an expected error like a command of the tool."""
     try:
-        function(letter)
+        function(worker_name)
     except EXPECTED as error:
         failure = to_tool_error(error)
         os.write(1, json_line({"error": failure.describe()}))
         sys.exit(int(failure.exit_status))
 
 
-def _run_command(arguments: Sequence[str], letter: str) -> None:
+def _run_command(arguments: Sequence[str], worker_name: str) -> None:
     """Run a variant that is a command of the tool. Its arguments may contain `{worker}`."""
     sys.argv[:] = [PROGRAM]
     for argument in arguments:
-        sys.argv.append(argument.format(worker=letter))
+        sys.argv.append(argument.format(worker=worker_name))
     runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 
 
