@@ -33,7 +33,7 @@ from sampletool.lab.draw import timeline
 from sampletool.lab.explore import Exploration
 from sampletool.lab.levels import level_of, names_in_order
 from sampletool.lab.recording import Recording
-from sampletool.lab.scenario import NAIVE, Scenario, find, is_right, module_of
+from sampletool.lab.scenario import NAIVE, Scenario, find_scenario, is_right, module_of
 from sampletool.lab.starter_files import starter_text
 
 _LONG_SOURCE_LINES = 30
@@ -77,7 +77,7 @@ class ScenarioBlocks:
         if kind == "schedules":
             return str(len(self._explorations[argument].recordings))
         if kind == "broken":
-            return str(len(self._explorations[argument].bad))
+            return str(len(self._explorations[argument].broken))
         make_block = self._makers().get(kind)
         if make_block is None:
             return None
@@ -113,7 +113,7 @@ class ScenarioBlocks:
         ]
         for name, variant in self.scenario.variants.items():
             exploration = self._explorations[name]
-            broken = exploration.bad
+            broken = exploration.broken
             if bool(broken) == is_right(name):
                 scenario_name = self.scenario.name
                 raise AssertionError(f"{scenario_name}, {name}: {len(broken)} schedules break")
@@ -143,8 +143,8 @@ class ScenarioBlocks:
         for removal in self.scenario.mechanisms:
             path, _, _ = removal.function.partition(":")
             lines = [f"--- sampletool/{path}"]
-            lines += [f"-{line}" for line in removal.pattern.splitlines()]
-            lines += [f"+{line}" for line in removal.instead.splitlines()]
+            lines += [f"-{line}" for line in removal.original_code.splitlines()]
+            lines += [f"+{line}" for line in removal.replacement_code.splitlines()]
             title = f"{removal.summary[0].upper()}{removal.summary[1:]}."
             parts += [f"**{title}**", _fenced("diff", "\n".join(lines))]
         return "\n\n".join(parts)
@@ -165,7 +165,7 @@ def index_rows(path_of: Callable[[str], str]) -> Iterator[str]:
     yield "| level | race | what happens |"
     yield "| --- | --- | --- |"
     for name in names_in_order():
-        scenario = find(name)
+        scenario = find_scenario(name)
         path = path_of(name)
         folder, _, _ = path.rpartition("/")
         # A line with this mark is removed together with the part that the race is about.

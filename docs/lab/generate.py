@@ -25,7 +25,7 @@ from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.explore import explore_variant
 from sampletool.lab.explorer.scenario_data import scenario_data
 from sampletool.lab.play import play
-from sampletool.lab.scenario import FIXED, NAIVE, find, module_of, names
+from sampletool.lab.scenario import FIXED, NAIVE, find_scenario, module_of, scenario_names
 from sampletool.lab.scratch import fork_server_for
 from sampletool.lab.svg import svg
 
@@ -43,7 +43,7 @@ def generate(name: str, fork_server: ForkServer) -> dict[str, str]:
 
     Raise FileNotFoundError if nobody has written the page yet.
     """
-    scenario = find(name)
+    scenario = find_scenario(name)
     follow = partial(play, scenario, fork_server=fork_server)
     shown_runs = {}
     explorations = {}
@@ -92,7 +92,7 @@ def index() -> str:
 
 def main() -> None:
     """Write the files of all scenarios, or of those that the arguments name."""
-    chosen = sys.argv[1:] or names()
+    chosen = sys.argv[1:] or scenario_names()
     with fork_server_for(*chosen) as fork_server:
         for name in chosen:
             for file, content in generate(name, fork_server).items():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sampletool.kit.contract.text import between_words
 from sampletool.kit.testing.show.demonstration import TOOL, heading, say
-from sampletool.lab.scenario import names
+from sampletool.lab.scenario import scenario_names
 
 _WIDTH = 80
 
@@ -21,5 +21,5 @@ def show(_scratch: Path) -> None:
     say("There are more. To run one, use `tool lab run NAME`. To run all, use")
     say("`tool lab run --all`.")
     say()
-    for line in between_words(", ".join(names()), _WIDTH):
+    for line in between_words(", ".join(scenario_names()), _WIDTH):
         say(line)

@@ -12,14 +12,14 @@ from textwrap import wrap
 from ..kit.contract.table import Painted
 from ..kit.contract.text import BOLD, RED, printable
 from .recording import Event, Recording
-from .scenario import STRIKES
+from .scenario import FAULTS
 
 WIDTH = 80
 """The width if there is no terminal."""
 
-_WAITS = "░"
-_IDLE = "·"
-_ARROW = "<=="
+_WAITING_MARK = "░"
+_IDLE_MARK = "·"
+_PROBLEM_MARK = "<=="
 _MIN_TERMINAL_WIDTH = 40
 """The width of the picture if the terminal is narrower. The terminal then wraps its lines."""
 _MIN_COLUMN_WIDTH = 10
@@ -41,17 +41,17 @@ def terminal_width() -> int:
 
 def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
     """Return the lines of the picture, with a row for each event. Wrap text that does not fit."""
-    *lane_widths, last_width = _column_widths(recording, width)
+    *lane_widths, state_width = _column_widths(recording, width)
     lines: list[str] = [Painted(_header(recording, lane_widths), BOLD)]
     finished_workers: set[str] = set()
     previous_holders: tuple[str, ...] = ()
     for event in recording.events:
         lanes = []
-        for letter, lane_width in zip(recording.workers, lane_widths, strict=True):
-            is_finished = letter in finished_workers
-            lane = _draw_lane(event, letter, lane_width, previous_holders, is_finished)
+        for worker, lane_width in zip(recording.workers, lane_widths, strict=True):
+            is_finished = worker in finished_workers
+            lane = _draw_lane(event, worker, lane_width, previous_holders, is_finished)
             lanes.append(lane)
-        for line in _rows(event, lanes, _wrap_state(event, last_width)):
+        for line in _row_lines(event, lanes, _wrap_state(event, state_width)):
             if event.note and recording.is_broken:
                 lines.append(Painted(line, RED))
             else:
@@ -65,8 +65,9 @@ def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
 def _header(recording: Recording, lane_widths: Sequence[int]) -> str:
     """Return the line above the lanes, with the workers and the name of the shared data."""
     header = _MARGIN
-    for letter, lane_width in zip(recording.workers, lane_widths, strict=True):
-        header += f"  {letter}".ljust(lane_width + _GAP_WIDTH)
+    for worker, lane_width in zip(recording.workers, lane_widths, strict=True):
+        # The bar of a lane is one character wide, with a space after it.
+        header += f"  {worker}".ljust(lane_width + _GAP_WIDTH)
     return header + recording.shared
 
 
@@ -74,21 +75,21 @@ def _header(recording: Recording, lane_widths: Sequence[int]) -> str:
 class _Lane:
     """The lane of one worker in one row of the picture."""
 
-    bar: str
+    first_bar: str
     """The mark before the first line of text."""
-    bar_below: str
+    other_bar: str
     """The mark before the other lines."""
     text: list[str]
     width: int
 
     def line(self, number: int) -> str:
-        """Return one line of the lane, filled with spaces to its width."""
-        bar = self.bar if number == 0 else self.bar_below
+        """Return one line of the lane, filled with spaces to its width. Count from 0."""
+        bar = self.first_bar if number == 0 else self.other_bar
         text = self.text[number] if number < len(self.text) else ""
         return f"{bar}{text}".ljust(self.width + _GAP_WIDTH)
 
 
-def _rows(event: Event, lanes: Sequence[_Lane], state: Sequence[str]) -> Iterator[str]:
+def _row_lines(event: Event, lanes: Sequence[_Lane], state: Sequence[str]) -> Iterator[str]:
     """Yield the lines of one row. There are several if a text is wrapped."""
     height = max(len(state), *(len(lane.text) for lane in lanes))
     for number in range(height):
@@ -104,37 +105,42 @@ def _rows(event: Event, lanes: Sequence[_Lane], state: Sequence[str]) -> Iterato
 
 def _draw_lane(
     event: Event,
-    letter: str,
+    worker: str,
     width: int,
     previous_holders: Sequence[str],
     is_finished: bool,
 ) -> _Lane:
-    """Return the lane of a worker in the row of an event."""
+    """Return the lane of a worker in the row of an event.
+
+    `previous_holders` are the workers that held the lock before the event.
+    """
     text = []
-    if event.worker == letter:
-        text = _wrap(label(event), width)
-    bar, bar_below = _bars(event, letter, previous_holders, is_finished)
-    return _Lane(bar=bar, bar_below=bar_below, text=text, width=width)
+    if event.worker == worker:
+        text = _wrap(describe_step(event), width)
+    first_bar, other_bar = _bars(event, worker, previous_holders, is_finished)
+    return _Lane(first_bar=first_bar, other_bar=other_bar, text=text, width=width)
 
 
 def _bars(
     event: Event,
-    letter: str,
+    worker: str,
     previous_holders: Sequence[str],
     is_finished: bool,
 ) -> tuple[str, str]:
     """Return the marks of a worker's lane: in the first line of a row, and in the lines below."""
-    if letter in event.waiting:
-        return f"{_WAITS} ", f"{_WAITS} "
-    has_held = letter in previous_holders
-    holds = letter in event.holds
-    if holds:
-        return "│ " if has_held else "┌ ", "│ "
-    if event.worker == letter:
-        return "└ " if has_held else "  ", "  "
+    if worker in event.waiting:
+        return f"{_WAITING_MARK} ", f"{_WAITING_MARK} "
+    held_lock_before = worker in previous_holders
+    holds_lock_now = worker in event.holds
+    if holds_lock_now:
+        first_bar = "│ " if held_lock_before else "┌ "
+        return first_bar, "│ "
+    if event.worker == worker:
+        first_bar = "└ " if held_lock_before else "  "
+        return first_bar, "  "
     if is_finished:
         return "", ""
-    return f"  {_IDLE}", ""
+    return f"  {_IDLE_MARK}", ""
 
 
 def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
@@ -149,32 +155,26 @@ def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
 
 def _legend_entries(recordings: Sequence[Recording]) -> Iterator[str]:
     """Yield a legend entry for each kind of sign that occurs."""
-    has_holders = has_waiting = has_several = has_notes = False
-    for recording in recordings:
-        has_several |= len(recording.workers) > 1
-        for event in recording.events:
-            has_holders |= bool(event.holds)
-            has_waiting |= bool(event.waiting)
-            has_notes |= bool(event.note)
+    events = [event for recording in recordings for event in recording.events]
+    tokens = [token for recording in recordings for token in recording.schedule.split()]
     yield "A1 is A's first step"
-    if has_holders:
+    if any(event.holds for event in events):
         yield "┌ │ └ holds the lock"
-    if has_waiting:
-        yield f"{_WAITS} has to wait"
-    if has_several:
-        yield f"{_IDLE} stands still"
-    schedules = " ".join(recording.schedule for recording in recordings)
-    for sign, meaning in STRIKES.items():
-        if sign in schedules:
-            yield f"A{sign} is {meaning}"
-    if has_notes:
-        yield f"{_ARROW} marks what is wrong"
+    if any(event.waiting for event in events):
+        yield f"{_WAITING_MARK} has to wait"
+    if any(len(recording.workers) > 1 for recording in recordings):
+        yield f"{_IDLE_MARK} stands still"
+    for sign, fault in FAULTS.items():
+        if any(sign in token for token in tokens):
+            yield f"A{sign} is {fault}"
+    if any(event.note for event in events):
+        yield f"{_PROBLEM_MARK} marks what is wrong"
 
 
-def label(event: Event) -> str:
+def describe_step(event: Event) -> str:
     """Return the text for an event in its lane: the step, and whether the worker waits."""
     text = event.step
-    if event.outcome == "struck":
+    if event.is_fault:
         text = event.step.upper()
     elif event.outcome == "blocked":
         text = f"{event.step}: has to wait"
@@ -191,8 +191,9 @@ def _wrap(text: str, width: int) -> list[str]:
 def _column_widths(recording: Recording, width: int) -> list[int]:
     """Return the width of each lane and of the last column. Shrink the widest ones to fit."""
     columns = []
-    for letter in recording.workers:
-        columns.append([label(event) for event in recording.events if event.worker == letter])
+    for worker in recording.workers:
+        steps = [describe_step(event) for event in recording.events if event.worker == worker]
+        columns.append(steps)
     columns.append([recording.shared, *(_describe_state(event) for event in recording.events)])
 
     widths = []
@@ -209,15 +210,16 @@ def _describe_state(event: Event) -> str:
     """Return the text of the last column: the shared state, and the note of the event."""
     if event.note is None:
         return printable(event.state)
-    return printable(f"{event.state}   {_ARROW} {event.note.rstrip('.')}")
+    return printable(f"{event.state}   {_PROBLEM_MARK} {event.note.rstrip('.')}")
 
 
 def _wrap_state(event: Event, width: int) -> list[str]:
-    """Return the lines of the last column. If the arrow does not fit, it begins a new line."""
+    """Return the lines of the last column. If the note does not fit, it begins a new line."""
     text = _describe_state(event)
     if len(text) <= width:
         return _wrap(text, width)
-    lines = []
-    for part in text.replace(f"   {_ARROW}", f"\n{_ARROW}").split("\n"):
-        lines += _wrap(part, width)
+    state, mark, note = text.partition(f"   {_PROBLEM_MARK}")
+    lines = _wrap(state, width)
+    if mark:
+        lines += _wrap(f"{_PROBLEM_MARK}{note}", width)
     return lines

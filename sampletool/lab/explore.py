@@ -13,7 +13,7 @@ Both run the program itself. There is no model of the program that could differ 
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -32,10 +32,17 @@ from .reduction import Choose, NotDeterministic, Run, Search
 from .scenario import KILL, Scenario, is_right, with_every_step
 from .scratch import fork_server_for
 
-_AT_ONCE = 100
+_BATCH_SIZE = 100
 """The number of schedules that run as one batch. Progress is reported after each batch."""
 MOST_SCHEDULES = 50
 """The default limit for the schedules in which every call is a step."""
+
+Progress = Callable[[str], None]
+"""A function that reports a line of progress."""
+
+
+def ignore_progress(_line: str) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +57,14 @@ class Exploration:
     """Whether every call was a step."""
 
     @property
-    def bad(self) -> list[Recording]:
+    def broken(self) -> list[Recording]:
         """The runs that broke the invariant."""
         return [recording for recording in self.recordings if recording.is_broken]
 
     @property
     def reasons(self) -> dict[str, int]:
         """The number of schedules with each problem. The most frequent problem comes first."""
-        counts: Counter[str] = Counter()
-        for recording in self.bad:
-            if recording.reason is not None:
-                counts[recording.reason] += 1
-            counts.update(recording.also)
-        by_frequency = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        return dict(by_frequency)
+        return count_problems(self.recordings)
 
     @property
     def surprise(self) -> str | None:
@@ -71,18 +72,31 @@ class Exploration:
 
         A right variant must hold on every schedule, and a wrong one must break on at least one.
         """
-        bad = self.bad
-        run = self.recordings[0]
-        if bool(bad) != is_right(run.variant):
+        broken = self.broken
+        example = self.recordings[0]
+        must_hold = is_right(example.variant)
+        if must_hold == (not broken):
             return None
-        number = counted(len(self.recordings), "schedule")
+        schedules = counted(len(self.recordings), "schedule")
         if self.takes_every_step:
-            number = f"{number} of every step"
-        sentence = f"{run.scenario}, {run.variant} breaks on {len(bad)} of {number}"
-        if not bad:
-            return sentence
-        example = f"such as {bad[0].schedule}: {bad[0].reason}".rstrip(".")
-        return f"{sentence} although it is fixed, {example}"
+            schedules = f"{schedules} of every step"
+        result = f"{example.scenario}, {example.variant} breaks on {len(broken)} of {schedules}"
+        if not broken:
+            return result
+        first = broken[0]
+        details = f"such as {first.schedule}: {first.reason}".rstrip(".")
+        return f"{result} although it is fixed, {details}"
+
+
+def count_problems(recordings: Sequence[Recording]) -> dict[str, int]:
+    """Return the number of runs with each problem. The most frequent problem comes first."""
+    counts: Counter[str] = Counter()
+    for recording in recordings:
+        if recording.reason is not None:
+            counts[recording.reason] += 1
+        counts.update(recording.also)
+    by_frequency = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return dict(by_frequency)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,31 +120,31 @@ class CheckedVariant:
 def explore(
     context: Context,
     scenario: Scenario,
-    workers: int | None = None,
+    worker_count: int | None = None,
 ) -> dict[str, Exploration]:
     """Run every schedule of the named steps. Return the explorations by the variants' names.
 
-    `workers` replaces the number of workers of the scenario.
+    `worker_count` replaces the number of workers of the scenario.
     """
+    explorations = {}
     with fork_server_for(scenario.name) as fork_server:
-        explorations = {}
         for variant_name in scenario.variants:
             run_schedule = partial(
                 play,
                 scenario,
                 variant_name,
                 fork_server=fork_server,
-                workers=workers,
-                check=context.signals.check,
+                worker_count=worker_count,
+                check_signals=context.signals.check,
             )
             explorations[variant_name] = explore_variant(run_schedule, context.progress)
-        return explorations
+    return explorations
 
 
 def check_variants(
     context: Context,
     scenario: Scenario,
-    workers: int | None = None,
+    worker_count: int | None = None,
     limit: int = MOST_SCHEDULES,
 ) -> dict[str, CheckedVariant]:
     """Explore each variant of a scenario. Return the results by the variants' names.
@@ -138,19 +152,19 @@ def check_variants(
     For every variant, run all schedules of the steps that the scenario names. For a right variant,
     also run schedules in which every call that uses files is a step, but at most `limit` of them.
     """
-    explorations = explore(context, scenario, workers)
+    explorations = explore(context, scenario, worker_count)
     checked = {}
     with fork_server_for(scenario.name) as fork_server:
         for variant_name, named_steps in explorations.items():
             every_step = None
             # A wrong variant has to break on its named steps. More schedules would show no more.
-            if is_right(variant_name) and scenario.steps_every_call:
+            if is_right(variant_name) and scenario.checks_every_call:
                 every_step = explore_every_step(
                     scenario,
                     variant_name,
                     fork_server,
                     context,
-                    workers=workers or scenario.every_step_workers,
+                    worker_count=worker_count or scenario.every_step_workers,
                     limit=limit,
                 )
             checked[variant_name] = CheckedVariant(named_steps=named_steps, every_step=every_step)
@@ -162,7 +176,7 @@ def explore_every_step(
     variant_name: str,
     fork_server: ForkServer,
     context: Context,
-    workers: int | None = None,
+    worker_count: int | None = None,
     limit: int = MOST_SCHEDULES,
 ) -> Exploration:
     """Run one schedule of each class, with every call as a step, and return the runs.
@@ -180,8 +194,8 @@ def explore_every_step(
                 stepped_scenario,
                 variant_name,
                 fork_server=fork_server,
-                workers=workers,
-                check=context.signals.check,
+                worker_count=worker_count,
+                check_signals=context.signals.check,
                 plan=plan,
             )
         except InvalidValues:
@@ -189,17 +203,17 @@ def explore_every_step(
             # something else in each run.
             raise NotDeterministic(schedule, "all of its steps", "others") from None
 
-    kills = KILL in (scenario.variants[variant_name].strikes or "")
+    has_kills = KILL in (scenario.variants[variant_name].faults or "")
     try:
-        with closing(every_class(run, kills=kills, report_progress=context.progress)) as runs:
-            return _explore_until(limit, runs)
+        with closing(run_every_class(run, has_kills, context.progress)) as runs:
+            return _collect_runs(runs, limit)
     except NotDeterministic as error:
         problem = f"on {error.schedule}, it once does {error.expected}, and once {error.found}"
         surprise = f"{scenario.name}, {variant_name} is not deterministic: {problem}"
         raise UnexpectedOutcome(surprises=[surprise]) from None
 
 
-def _explore_until(limit: int, runs: Iterator[PlayedRun]) -> Exploration:
+def _collect_runs(runs: Iterator[PlayedRun], limit: int) -> Exploration:
     """Return an exploration of the first `limit` runs. It is complete if there are no others."""
     recordings: list[Recording] = []
     is_complete = True
@@ -222,26 +236,25 @@ class RunWithKill(Protocol):
     def __call__(self, schedule: str, choose: Choose, kill_after: int | None) -> PlayedRun: ...
 
 
-def every_class(
+def run_every_class(
     run: RunWithKill,
-    *,
-    kills: bool = False,
-    report_progress: Callable[[str], None] = lambda line: None,
+    has_kills: bool = False,
+    report_progress: Progress = ignore_progress,
 ) -> Generator[PlayedRun, None, None]:
-    """Yield one run of each class of schedules. With `kills`, also yield runs that kill A.
+    """Yield one run of each class of schedules. With `has_kills`, also yield runs that kill A.
 
     A program that is killed after its second step is another program, with other classes of
     schedules. So search again for each number of steps before the kill, until A exits before the
     kill.
     """
     yield from _search(run, None, report_progress)
-    if not kills:
+    if not has_kills:
         return
     for kill_after in count():
         was_killed = False
         with closing(_search(run, kill_after, report_progress)) as runs:
             for played in runs:
-                if _has_strike(played):
+                if _has_fault(played.recording):
                     was_killed = True
                     yield played
         if not was_killed:
@@ -249,9 +262,7 @@ def every_class(
 
 
 def _search(
-    run: RunWithKill,
-    kill_after: int | None,
-    report_progress: Callable[[str], None],
+    run: RunWithKill, kill_after: int | None, report_progress: Progress
 ) -> Generator[PlayedRun, None, None]:
     """Yield one run of each class of schedules.
 
@@ -261,56 +272,56 @@ def _search(
     return Search(run_with_kill, report_progress).runs()
 
 
-def _has_strike(played: PlayedRun) -> bool:
-    """Return whether a worker was killed in this run."""
-    return any(event.outcome == "struck" for event in played.recording.events)
+def _has_fault(recording: Recording) -> bool:
+    """Return whether a worker was killed or interrupted in this run."""
+    return any(event.is_fault for event in recording.events)
 
 
 def explore_variant(
-    run_schedule: Callable[[str], PlayedRun],
-    report_progress: Callable[[str], None] = lambda line: None,
+    run_schedule: Callable[[str], PlayedRun], report_progress: Progress = ignore_progress
 ) -> Exploration:
     """Run every schedule, and return the runs in the order of their schedules."""
-    recordings = list(every_run(run_schedule, report_progress))
+    recordings = list(run_every_schedule(run_schedule, report_progress))
     recordings.sort(key=lambda recording: recording.schedule)
     return Exploration(tuple(recordings))
 
 
-def every_run(
-    run_schedule: Callable[[str], PlayedRun],
-    report_progress: Callable[[str], None] = lambda line: None,
+def run_every_schedule(
+    run_schedule: Callable[[str], PlayedRun], report_progress: Progress = ignore_progress
 ) -> Generator[Recording, None, None]:
     """Yield one run of each schedule, always in the same order.
 
-    Close the generator if you do not take all runs: this ends its threads.
+    `run_schedule` runs the beginning of a schedule, and then the workers to their ends. Close the
+    generator if you do not take all runs: this ends its threads.
     """
     pending: list[list[str]] = [[]]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         while pending:
-            batch = pending[:_AT_ONCE]
-            pending = pending[_AT_ONCE:]
+            batch = pending[:_BATCH_SIZE]
+            pending = pending[_BATCH_SIZE:]
             schedules = [" ".join(tokens) for tokens in batch]
             runs = pool.map(run_schedule, schedules)
             for requested_tokens, played in zip(batch, runs, strict=True):
                 yield played.recording
                 pending += _new_schedules(len(requested_tokens), played)
-            if len(pending) > _AT_ONCE:
+            if len(pending) > _BATCH_SIZE:
                 report_progress(f"{len(pending)} more schedules, at least.")
 
 
-def _new_schedules(requested: int, played: PlayedRun) -> list[list[str]]:
+def _new_schedules(requested_tokens: int, played: PlayedRun) -> list[list[str]]:
     """Return the beginnings of schedules that differ from this run in their last token.
 
-    The first `requested` tokens of the run were requested. Other runs cover their alternatives,
-    except for strikes within the last of these tokens: only this run shows which are possible.
+    The first `requested_tokens` tokens of the run were requested. Other runs cover their
+    alternatives, except for faults within the last of these steps: only this run shows which are
+    possible.
     """
     taken = played.recording.schedule.split()
     schedules = []
-    for position in range(max(requested - 1, 0), len(taken)):
+    for position in range(max(requested_tokens - 1, 0), len(taken)):
         for token in played.choices[position]:
             if token == taken[position]:
                 continue
-            is_strike_within = token.startswith(taken[position])
-            if position >= requested or is_strike_within:
+            is_fault_within_step = token.startswith(taken[position])
+            if position >= requested_tokens or is_fault_within_step:
                 schedules.append([*taken[:position], token])
     return schedules

@@ -14,7 +14,7 @@ import runpy
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -23,6 +23,7 @@ from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, FAILED, Outcome
 from .place import place_of_this_process
 from .refusals import Refusals, exit_with, refuse
 from .scenario import PACKAGE
+from .source_line import line_in_file
 from .worker import report_every_call
 
 _JUDGES = ("after_power_cut", "always", "invariant")
@@ -52,28 +53,35 @@ class LearnersFile:
         return Outcome()
 
     def call(self, part: str, arguments: Sequence[str]) -> Outcome:
-        """Run a function of the file, and return how it ended."""
+        """Run a function of the file, and return how it ended.
+
+        `arguments` are those of the command line, see the docstring of this module.
+        """
         try:
-            if part in _JUDGES:
-                return _judge(self._functions[part], arguments)
-            if part == "worker":
-                rounds, name = arguments
-                self._work(int(rounds), name)
-            else:
-                self._prepare()
-            return Outcome()
+            return self._run(part, arguments)
         except AssertionError as error:
-            if part not in _JUDGES:
-                return Outcome(FAILED, self._describe(error))
-            line = self._line_of(error)
-            return Outcome(BROKEN, str(error) or f"line {line}: the assertion does not hold")
+            if part in _JUDGES:
+                return Outcome(BROKEN, self._describe_assertion(error))
+            return Outcome(FAILED, self._describe(error))
         except Exception as error:
-            exit_code = CANNOT_JUDGE if part in _JUDGES else FAILED
-            return Outcome(exit_code, self._describe(error))
+            if part in _JUDGES:
+                return Outcome(CANNOT_JUDGE, self._describe(error))
+            return Outcome(FAILED, self._describe(error))
+
+    def _run(self, part: str, arguments: Sequence[str]) -> Outcome:
+        """Run a function of the file. Return its verdict if it judges, or else a success."""
+        if part in _JUDGES:
+            return _judge(self._functions[part], arguments)
+        if part == "worker":
+            rounds, name = arguments
+            self._work(int(rounds), name)
+        else:
+            self._prepare()
+        return Outcome()
 
     def _work(self, rounds: int, name: str) -> None:
         """Call worker() with this name, once for each round."""
-        _limit_cpu_time()
+        _restart_cpu_limit()
         for _ in range(rounds):
             self._functions["worker"](name)
 
@@ -84,23 +92,18 @@ class LearnersFile:
             prepare()
 
     def describe_worker(self) -> dict[str, Any]:
-        """Return the line of the file that runs now, and the place of this process."""
-        _limit_cpu_time()
-        line = None
-        for frame, number in traceback.walk_stack(None):
-            if frame.f_code.co_filename == self.path:
-                line = number
-                break
+        """Return the line of the file that runs now, and the place of this process.
+
+        The tracee calls this before each step. So the limit for the CPU time of a step begins here.
+        """
+        _restart_cpu_limit()
+        line = line_in_file(self.path, sys._getframe())
         place = place_of_this_process((f"{os.path.dirname(self.path)}/", f"{PACKAGE}/kit/"))
         return {"at": f"{os.path.basename(self.path)}:{line}", "place": place}
 
     def refuse_endless_loop(self, _number: int, frame: FrameType | None) -> NoReturn:
         """Refuse a worker that has used too much CPU time. This is a signal handler."""
-        line = None
-        while frame is not None and line is None:
-            if frame.f_code.co_filename == self.path:
-                line = frame.f_lineno
-            frame = frame.f_back
+        line = line_in_file(self.path, frame)
         refuse(f"does not end: line {line} is in a loop that does nothing with files")
 
     def _describe(self, error: Exception) -> str:
@@ -111,19 +114,22 @@ class LearnersFile:
             return message
         return f"line {line}: {message}"
 
+    def _describe_assertion(self, error: AssertionError) -> str:
+        """Return the message of a failed assertion, or its line if it has no message."""
+        if str(error):
+            return str(error)
+        return f"line {self._line_of(error)}: the assertion does not hold"
+
     def _line_of(self, error: Exception) -> int | None:
         """Return the line of the file that raised the error, or None if it is elsewhere."""
         if isinstance(error, SyntaxError):
             return error.lineno
-        return self._innermost_line(traceback.extract_tb(error.__traceback__))
-
-    def _innermost_line(self, frames: Iterable[traceback.FrameSummary]) -> int | None:
-        """Return the line of the innermost frame that runs the file, or None."""
-        innermost = None
-        for frame in frames:
+        line = None
+        # The innermost frame comes last.
+        for frame in traceback.extract_tb(error.__traceback__):
             if frame.filename == self.path:
-                innermost = frame.lineno
-        return innermost
+                line = frame.lineno
+        return line
 
 
 def _judge(function: Callable[..., object], arguments: Sequence[str]) -> Outcome:
@@ -133,15 +139,17 @@ def _judge(function: Callable[..., object], arguments: Sequence[str]) -> Outcome
     after_power_cut(), this is the name of the worker that finished before the power cut.
     """
     if takes_argument(function):
-        name = arguments[0] if arguments else None
+        name = None
+        if arguments:
+            name = arguments[0]
         verdict = function(name)
     else:
         verdict = function()
     if verdict is None or verdict is True:
         return Outcome()
-    if verdict is False:
-        return Outcome(BROKEN, f"{function.__name__}() returned False")
-    return Outcome(BROKEN, str(verdict) or f"{function.__name__}() returned {verdict!r}")
+    if verdict is False or str(verdict) == "":
+        return Outcome(BROKEN, f"{function.__name__}() returned {verdict!r}")
+    return Outcome(BROKEN, str(verdict))
 
 
 def takes_argument(function: Callable[..., object]) -> bool:
@@ -149,8 +157,8 @@ def takes_argument(function: Callable[..., object]) -> bool:
     return bool(inspect.signature(function).parameters)
 
 
-def _limit_cpu_time() -> None:
-    """Start a timer that sends a signal if this process uses too much CPU time from now on.
+def _restart_cpu_limit() -> None:
+    """Let the timer begin again that sends SIGVTALRM if this process uses too much CPU time.
 
     Only CPU time counts, so a busy machine makes no difference.
     """
@@ -158,11 +166,12 @@ def _limit_cpu_time() -> None:
 
 
 def main() -> None:
-    """Run the function that the command line names."""
+    """Run the function that the command line names. `part` is its name."""
     path, part, *arguments = sys.argv[1:]
     # The file may print, but stdout carries the response.
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
+    # The file may import other files of its directory.
     sys.path.insert(0, os.path.dirname(path))
     learners_file = LearnersFile(path)
     learners_file.refusals.part = part

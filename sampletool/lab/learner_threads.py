@@ -1,6 +1,6 @@
 """The program for a learner's file whose workers are threads: run its functions in this process.
 
-    python -m sampletool.lab.learner_threads SOCKET FILE ROUNDS LETTERS
+    python -m sampletool.lab.learner_threads SOCKET FILE ROUNDS WORKERS
 
 prepare(), always() and invariant() run in the main thread, and see the variables of the threads.
 threads.py explains how the lab steps them.
@@ -16,11 +16,14 @@ from types import FrameType
 from typing import Any
 
 from .learner import LearnersFile
-from .memory_access import NO_ACCESS, AccessFinder
+from .memory_access import AccessFinder, mark_as_needing_no_stop
 from .outcome import Outcome
 from .place import place_of
 from .refusals import exit_with
-from .threads import SteppedLock, Threads, replace_locks, serve
+from .source_line import line_in_file
+from .stepped_lock import SteppedLock, replace_locks
+from .thread_server import serve
+from .threads import Threads
 
 _LONGEST_LINE = 40
 """The maximum number of characters of a source line in the name of a step."""
@@ -46,7 +49,7 @@ class ThreadedFile:
         self._variables = vars(module)
         replace_locks(self.threads, self._variables)
         outcome = self._learners_file.load(self._execute)
-        setattr(time.sleep, NO_ACCESS, True)
+        mark_as_needing_no_stop(time.sleep)
         return outcome
 
     def _execute(self) -> dict[str, Any]:
@@ -69,10 +72,10 @@ class ThreadedFile:
             source = Path(path).read_text()
             self.finder.add_file(path, source, compile(source, path, "exec"))
 
-    def work(self, letter: str) -> Outcome:
+    def work(self, worker_name: str) -> Outcome:
         """Run worker() in this thread. Return how it ended."""
         self._learners_file.refusals.part = "worker"
-        return self._learners_file.call("worker", [self._rounds, letter])
+        return self._learners_file.call("worker", [self._rounds, worker_name])
 
     def run(self, part: str) -> Outcome:
         """Run prepare(), always() or invariant() in the main thread. Return how it ended."""
@@ -85,15 +88,14 @@ class ThreadedFile:
             # After this, a worker continues.
             refusals.part = previous_part
 
-    def look(self) -> str:
+    def shared_state(self) -> str:
         """Return the shared variables and their values as a line of text."""
         descriptions = []
         for name, value in self._variables.items():
-            if name.startswith("__"):
-                continue
             is_lock = isinstance(value, SteppedLock)
-            if is_lock or self.finder.is_variable(name, value):
-                descriptions.append(f"{name}: {self._describe_value(value)}")
+            if name.startswith("__") or not (is_lock or self.finder.is_variable(name, value)):
+                continue
+            descriptions.append(f"{name}: {self._describe_value(value)}")
         return "  ".join(descriptions)
 
     def _describe_value(self, value: Any) -> str:
@@ -102,18 +104,13 @@ class ThreadedFile:
             return repr(value)
         # The usual representation of an object is only its address.
         attributes = []
-        for name, each in getattr(value, "__dict__", {}).items():
-            attributes.append(f"{name}={each!r}")
+        for name, attribute in getattr(value, "__dict__", {}).items():
+            attributes.append(f"{name}={attribute!r}")
         return f"{type(value).__name__}({', '.join(attributes)})"
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
         """Return the position of the thread with this frame, its line of source and its place."""
-        candidate: FrameType | None = frame
-        line = 0
-        while candidate is not None and line == 0:
-            if candidate.f_code.co_filename == self._path:
-                line = candidate.f_lineno
-            candidate = candidate.f_back
+        line = line_in_file(self._path, frame) or 0
         return {
             "at": f"{os.path.basename(self._path)}:{line}",
             "source": _shorten(linecache.getline(self._path, line)),
@@ -131,16 +128,16 @@ def _shorten(line: str) -> str:
 
 def main() -> None:
     """Load the file, then follow the commands of the lab. Exit if the file cannot be loaded."""
-    socket_descriptor, path, rounds, letters = sys.argv[1:]
+    socket_argument, path, rounds, worker_names = sys.argv[1:]
     # The output of the file goes to stderr. stdout is only for the reason of a refusal.
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
     sys.path.insert(0, os.path.dirname(path))
-    tried_file = ThreadedFile(path, rounds)
-    outcome = tried_file.load()
+    threaded_file = ThreadedFile(path, rounds)
+    outcome = threaded_file.load()
     if outcome.exit_code != 0:
         exit_with(outcome.reason, outcome.exit_code)
-    serve(int(socket_descriptor), tried_file, tried_file.threads, letters)
+    serve(int(socket_argument), threaded_file, threaded_file.threads, worker_names)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 
-from .scenario import names
+from .scenario import scenario_names
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "start here": ("lost-config-update",),
@@ -38,7 +38,7 @@ def names_by_level() -> dict[str, list[str]]:
 
     A project that has removed a part does not have its scenarios either.
     """
-    remaining = names()
+    remaining = scenario_names()
     by_level: dict[str, list[str]] = {}
     for level, level_names in LEVELS.items():
         present = [name for name in level_names if name in remaining]

@@ -8,7 +8,7 @@ from ..kit.program import PROGRAM
 from ..kit.stepping.fork_server import ForkServer
 from ..kit.stepping.forked_process import FILE, ForkedProcess
 from ..kit.stepping.tracer import Ended
-from .scenario import History, Moment, Scenario, Variant
+from .scenario import History, Scenario, TakenStep, Variant
 from .scratch import fork_server_for, scratch_directory
 
 _MAX_SECONDS = 10
@@ -45,7 +45,7 @@ def can_be_lucky(scenario: Scenario, variant: Variant) -> bool:
     It cannot if its workers are threads or coroutines of one process, or if the lab has to kill or
     interrupt a worker.
     """
-    return scenario.world is None and not scenario.threads and not variant.strikes
+    return scenario.create_shared_memory is None and not scenario.threads and not variant.faults
 
 
 def _breaks(scenario: Scenario, variant: Variant, letters: str, fork_server: ForkServer) -> bool:
@@ -54,7 +54,7 @@ def _breaks(scenario: Scenario, variant: Variant, letters: str, fork_server: For
         processes = []
         for letter in letters:
             process = fork_server.start(
-                ["-m", *variant.worker, letter],
+                ["-m", *variant.worker_command, letter],
                 env=environ,
                 cwd=directory,
                 stdout=FILE,
@@ -69,12 +69,18 @@ def _breaks(scenario: Scenario, variant: Variant, letters: str, fork_server: For
                 process.kill()
                 process.__exit__()
             return True
-        # Only the final state is known. So each worker gets one moment, without a change in it.
-        final_state = scenario.look(directory)
-        moments = []
-        for letter, ended in zip(letters, ends, strict=True):
-            moments.append(Moment(letter, final_state, final_state, ended=ended))
-        history = History(letters, moments, final_state)
+        # Only the final state is known. So each worker gets one step, which changes nothing.
+        final_state = scenario.read_state(directory)
+        taken_steps = []
+        for letter, exit_result in zip(letters, ends, strict=True):
+            taken_step = TakenStep(
+                worker=letter,
+                state_before=final_state,
+                state_after=final_state,
+                exit_result=exit_result,
+            )
+            taken_steps.append(taken_step)
+        history = History(workers=letters, taken_steps=taken_steps, state=final_state)
         return any(scenario.invariant(history))
 
 

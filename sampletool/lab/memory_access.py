@@ -1,15 +1,16 @@
 """Find out which bytecode instructions use memory that threads share.
 
 `counter += 1` is one line but two accesses: it reads the variable, and later writes it. A thread
-switch may come in between. So the lab stops a thread before each *access*, see learner_threads.py.
+switch may come in between. So the lab stops a thread before each *access*, see threads.py.
 Instructions that only use what belongs to one thread, such as a jump, are part of the access before
 them: another thread cannot notice when they happen.
 
-The value stack of a frame cannot be seen from Python. But each instruction knows its place in the
-source, so the names in the expression there lead to the objects. Where they do not, the access is
-assumed to be a call of unknown code, which may change anything.
+The names in the expression of an instruction lead to the objects that it uses, see
+expression_value.py. Where they do not, the access is assumed to be a call of unknown code, which
+may change anything.
 
-The effects of an access are written like those of a call on files, see kit/stepping/effects.py:
+The effects of an access are written like those of a call on files, see kit/stepping/effects.py.
+There are three kinds of resources:
 
 * `value NAME`: the variable or the attribute with this name. All objects share the name.
 * `objects`: what is in lists, dictionaries, sets and other objects. It is one resource, because the
@@ -19,56 +20,39 @@ The effects of an access are written like those of a call on files, see kit/step
 """
 
 import ast
-import builtins
-import dis
+import functools
 import inspect
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from ..kit.stepping.effects import READ, WRITE, Effects
+from .expression_value import UNKNOWN, source_of, value_of, value_of_variable
+from .instructions import (
+    Instruction,
+    InstructionKind,
+    NodesByPosition,
+    code_and_inner_code,
+    find_instructions,
+    names_assigned_in,
+    nodes_by_position,
+)
 from .refusals import refuse
 
-Kind = Literal["load", "load attribute", "store", "store item", "update", "iterate", "call"]
-
-Position = tuple[int | None, int | None, int | None, int | None]
-"""First line, last line, first column and last column."""
-
-_KINDS: Mapping[str, Kind] = {
-    "CALL": "call",
-    "CALL_FUNCTION_EX": "call",
-    "CALL_KW": "call",
-    "DELETE_ATTR": "store",
-    "DELETE_DEREF": "store",
-    "DELETE_GLOBAL": "store",
-    "DELETE_SUBSCR": "store item",
-    "FOR_ITER": "iterate",
-    # These read attributes of objects or modules. They are treated like calls of unknown code.
-    "IMPORT_FROM": "call",
-    "MATCH_CLASS": "call",
-    "MATCH_KEYS": "call",
-    "LOAD_ATTR": "load attribute",
-    "LOAD_DEREF": "load",
-    "LOAD_GLOBAL": "load",
-    "LOAD_METHOD": "load attribute",
-    "LOAD_NAME": "load",
-    "LOAD_SUPER_ATTR": "load attribute",
-    "STORE_ATTR": "store",
-    "STORE_DEREF": "store",
-    "STORE_GLOBAL": "store",
-    "STORE_SLICE": "store item",
-    "STORE_SUBSCR": "store item",
-}
-"""The instructions that may be accesses. LOAD_FAST and its variants are loads, too."""
+MEMORY = "memory"
+"""The resource that unknown code writes, and that every access reads."""
+OBJECTS = "objects"
+"""The resource for what is in all objects."""
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, tuple, frozenset, range, type(None))
 _CONTAINERS = (list, dict, set, bytearray, deque)
 _READING_METHODS = frozenset({"copy", "count", "get", "index", "items", "keys", "values"})
-_WITHOUT_EFFECT = frozenset(
+"""The methods of containers that change nothing."""
+_FUNCTIONS_THAT_CHANGE_NOTHING = frozenset(
     {
         *(abs, all, any, bool, bytes, chr, dict, divmod, enumerate, float, format, frozenset),
         *(hash, id, int, isinstance, issubclass, len, list, max, min, ord, print, range, repr),
@@ -83,87 +67,104 @@ _CHANGE_ANY_NAME = frozenset(
 )
 """Names in a file that may assign to any variable. Then no variable counts as constant."""
 
-_UNKNOWN: Any = object()
-"""The value of an expression that cannot be found out without running code."""
+_CANNOT_BE_STEPPED: tuple[Any, ...] = (exec, eval, sys.settrace, sys.setprofile, threading.settrace)
+"""Functions that run code whose accesses the lab would not find, or that end the tracing."""
+
+_CODE_TYPES = (
+    BuiltinFunctionType,
+    FunctionType,
+    ModuleType,
+    classmethod,
+    staticmethod,
+    type,
+    type(list.append),
+    type(list.__len__),
+)
+"""The types of functions, methods, classes and modules."""
+
+_NEEDS_NO_STOP = "_lab_needs_no_stop"
+"""The attribute with which `mark_as_needing_no_stop` marks a function or a class."""
 
 
 @dataclass(frozen=True)
 class Access:
     """One use of shared memory that a thread is about to make."""
 
-    event: Literal["memory.read", "memory.write", "memory.call"]
+    verb: Literal["read", "write", "call"]
     name: str
     """The variable, the attribute, or the expression that is used."""
     effects: Effects
 
     @property
-    def verb(self) -> str:
-        """The kind of access: `read`, `write` or `call`."""
-        return self.event.removeprefix("memory.")
+    def event(self) -> str:
+        """The name of the event before which the thread stops, such as `memory.read`."""
+        return f"memory.{self.verb}"
 
     @property
     def reads_objects(self) -> bool:
         """Whether the access loads an object that later instructions of the line may read."""
-        return "objects" in self.effects
+        return OBJECTS in self.effects
 
 
-@dataclass(frozen=True)
-class _Instruction:
-    """An instruction that may be an access."""
+def variable_resource(name: str) -> str:
+    """Return the resource for all variables and attributes with this name."""
+    return f"value {name}"
 
-    kind: Kind
-    names: tuple[str, ...]
-    """The names of the variables or of the attribute. Some instructions load two variables."""
-    node: ast.AST | None
-    """The syntax node of the instruction, or None if it is unknown."""
+
+def mark_as_needing_no_stop(function_or_class: Any) -> None:
+    """Mark a function or class of the lab: it stops by itself, or its calls need no stop."""
+    setattr(function_or_class, _NEEDS_NO_STOP, True)
 
 
 class AccessFinder:
     """Finds the instructions of some files that use shared memory."""
 
     def __init__(self) -> None:
-        # The syntax nodes of each file, by their position in the source.
-        self._nodes: dict[str, dict[Position, list[ast.AST]]] = {}
-        # The names of all variables and attributes to which the files assign a value.
-        self._assigned: set[str] = set()
-        self._bases_of_attributes: set[ast.AST] = set()
-        """The names before a dot. What comes after the dot is an access of its own."""
-        # Whether the files use a function such as setattr(), which may assign to any name.
+        self._nodes_by_file: dict[str, NodesByPosition] = {}
+        self._assigned_names: set[str] = set()
+        """The names of all variables and attributes to which the files assign a value."""
+        self._nodes_before_a_dot: set[ast.AST] = set()
+        """The expressions of which an attribute is read. This is an access of its own."""
         self._any_name_may_change = False
-        # The instructions of each code object that may use shared memory, by their offset.
-        self._instructions: dict[CodeType, dict[int, _Instruction]] = {}
-        # The method for each kind of instruction. It returns None if the access is harmless.
-        self._find_by_kind: Mapping[Kind, Callable[[_Instruction, FrameType], Access | None]] = {
-            "load": self._find_load,
-            "load attribute": self._find_attribute,
-            "store": self._find_store,
-            "store item": self._find_store_item,
-            "update": self._find_update,
-            "iterate": self._find_iteration,
-            "call": self._find_call,
+        """Whether the files use a function such as setattr(), which may assign to any name."""
+        self._instructions_by_code: dict[CodeType, dict[int, Instruction]] = {}
+        """The instructions of each function that may use shared memory, by their offset."""
+        self._find_by_kind: Mapping[
+            InstructionKind, Callable[[Instruction, FrameType], Access | None]
+        ] = {
+            InstructionKind.LOAD_VARIABLE: self._find_load,
+            InstructionKind.LOAD_ATTRIBUTE: self._find_attribute,
+            InstructionKind.STORE: self._find_store,
+            InstructionKind.STORE_ITEM: self._find_store_item,
+            InstructionKind.UPDATE: self._find_update,
+            InstructionKind.ITERATE: self._find_iteration,
+            InstructionKind.CALL: self._find_call,
         }
+        """The method that finds the access of an instruction. It returns None if there is none."""
 
     def add_file(self, path: str, source: str, code: CodeType) -> None:
         """Add a file, so that `find` finds the accesses in its code and in its functions."""
         tree = ast.parse(source)
-        self._nodes[path] = _nodes_by_position(tree)
+        self._nodes_by_file[path] = nodes_by_position(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute):
-                self._bases_of_attributes.add(node.value)
-        for each in _all_code(code):
-            self._collect_assignments(each)
+                self._nodes_before_a_dot.add(node.value)
+        for each in code_and_inner_code(code):
+            self._assigned_names.update(names_assigned_in(each))
+            if not _CHANGE_ANY_NAME.isdisjoint(each.co_names):
+                self._any_name_may_change = True
 
     def has_file(self, path: str) -> bool:
         """Return whether this file was added."""
-        return path in self._nodes
+        return path in self._nodes_by_file
 
     def find(self, frame: FrameType) -> Access | None:
         """Return the access of the next instruction of the frame. Return None if it has none."""
         code = frame.f_code
-        instructions = self._instructions.get(code)
+        instructions = self._instructions_by_code.get(code)
         if instructions is None:
-            instructions = dict(self._possible_accesses(code))
-            self._instructions[code] = instructions
+            instructions = find_instructions(code, self._nodes_by_file[code.co_filename])
+            self._instructions_by_code[code] = instructions
         instruction = instructions.get(frame.f_lasti)
         if instruction is None:
             return None
@@ -181,61 +182,35 @@ class AccessFinder:
             return False
         return self._is_own_class(type(value))
 
-    def _collect_assignments(self, code: CodeType) -> None:
-        """Store the variables and attributes that the code assigns to."""
-        if _CHANGE_ANY_NAME & {*code.co_names}:
-            self._any_name_may_change = True
-        for instruction in dis.get_instructions(code):
-            if _KINDS.get(instruction.opname) == "store":
-                self._assigned.add(str(instruction.argval))
-
     def _may_change(self, name: str) -> bool:
         """Return whether the files may assign to a variable or attribute with this name."""
-        return self._any_name_may_change or name in self._assigned
+        return self._any_name_may_change or name in self._assigned_names
 
-    def _possible_accesses(self, code: CodeType) -> Iterator[tuple[int, _Instruction]]:
-        """Yield the instructions that may use shared memory, each with its offset."""
-        nodes = self._nodes[code.co_filename]
-        prefix_offset: int | None = None
-        for instruction in dis.get_instructions(code):
-            if instruction.opname == "EXTENDED_ARG":
-                if prefix_offset is None:
-                    prefix_offset = instruction.offset
-                continue
-            kind = _kind_of(instruction)
-            first_offset, prefix_offset = prefix_offset, None
-            if kind is None:
-                continue
-            argument = instruction.argval
-            names = argument if isinstance(argument, tuple) else (str(argument),)
-            position: Position = (None, None, None, None)
-            if instruction.positions is not None:
-                where = instruction.positions
-                position = (where.lineno, where.end_lineno, where.col_offset, where.end_col_offset)
-            node = _node_for(kind, nodes.get(position, []))
-            found = _Instruction(kind, names, node)
-            yield instruction.offset, found
-            if first_offset is not None:
-                # Python 3.11 traces the prefix of a long instruction instead of the instruction.
-                yield first_offset, found
-
-    def _find_load(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+    def _find_load(self, instruction: Instruction, frame: FrameType) -> Access | None:
         """Return the access of an instruction that loads variables, or None if none is shared."""
-        all_effects: Effects = {"memory": READ}
-        used_names = []
+        effects: Effects = {MEMORY: READ}
+        shared_names = []
         for name in instruction.names:
-            value = _value_of_name(name, frame)
-            effects: Effects = {}
-            if self._is_shared_variable(name, value, frame):
-                effects[f"value {name}"] = READ
-            if self._may_be_read_next(instruction.node, value):
-                effects["objects"] = READ
-            if effects:
-                used_names.append(name)
-                all_effects |= effects
-        if not used_names:
+            effects_of_name = self._effects_of_loading(name, instruction.node, frame)
+            if effects_of_name:
+                shared_names.append(name)
+                effects.update(effects_of_name)
+        if not shared_names:
             return None
-        return Access("memory.read", ", ".join(used_names), all_effects)
+        return Access("read", ", ".join(shared_names), effects)
+
+    def _effects_of_loading(self, name: str, node: ast.AST | None, frame: FrameType) -> Effects:
+        """Return the effects of loading a variable. They are empty if no other thread can notice.
+
+        Other threads may change the variable, or the object that is its value.
+        """
+        value = value_of_variable(name, frame)
+        effects: Effects = {}
+        if self._is_shared_variable(name, value, frame):
+            effects[variable_resource(name)] = READ
+        if self._may_be_read_next(node, value):
+            effects[OBJECTS] = READ
+        return effects
 
     def _may_be_read_next(self, node: ast.AST | None, value: object) -> bool:
         """Return whether the next instructions may read an object that was loaded.
@@ -244,11 +219,11 @@ class AccessFinder:
         """
         if isinstance(value, _CONTAINERS):
             return True
-        if value is _UNKNOWN or isinstance(value, (*_IMMUTABLE, *_CODE_TYPES)):
+        if value is UNKNOWN or isinstance(value, (*_IMMUTABLE, *_CODE_TYPES)):
             return False
-        if node in self._bases_of_attributes or self.has_own_class(value):
+        if node in self._nodes_before_a_dot or self.has_own_class(value):
             return False
-        return not hasattr(type(value), NO_ACCESS)
+        return not hasattr(type(value), _NEEDS_NO_STOP)
 
     def _is_shared_variable(self, name: str, value: object, frame: FrameType) -> bool:
         """Return whether other threads can assign to the variable that this name means here."""
@@ -262,128 +237,129 @@ class AccessFinder:
         is_local_variable = code.co_flags & inspect.CO_OPTIMIZED and name in code.co_varnames
         return not is_local_variable
 
-    def _find_attribute(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+    def _find_attribute(self, instruction: Instruction, frame: FrameType) -> Access | None:
         """Return the access of an instruction that loads an attribute.
 
         Return None if no other thread can change what it loads.
         """
         name = instruction.names[0]
-        value = _value_of(instruction.node, frame)
+        value = value_of(instruction.node, frame)
         if isinstance(value, _CODE_TYPES):
             # A method, or a function of a module.
             return None
+        if isinstance(value, functools.cached_property):
+            _refuse_cached_property(source_of(instruction.node))
         if not self._may_change(name) and _is_constant_of_library(instruction.node, frame):
             return None
-        effects = {"memory": READ, f"value {name}": READ, "objects": READ}
-        if isinstance(value, _IMMUTABLE):
-            del effects["objects"]
-        return Access("memory.read", _source_of(instruction.node) or name, effects)
+        effects = {MEMORY: READ}
+        if not _belongs_to_one_thread(instruction.node, frame):
+            effects[variable_resource(name)] = READ
+        elif isinstance(value, _IMMUTABLE):
+            return None
+        if not isinstance(value, _IMMUTABLE):
+            effects[OBJECTS] = READ
+        return Access("read", source_of(instruction.node) or name, effects)
 
-    def _find_store(self, instruction: _Instruction, _frame: FrameType) -> Access:
-        """Return the access of an assignment to a variable or an attribute."""
+    def _find_store(self, instruction: Instruction, frame: FrameType) -> Access | None:
+        """Return the access of an assignment to a variable or an attribute.
+
+        Return None if no other thread can read the variable or attribute.
+        """
+        if _belongs_to_one_thread(instruction.node, frame):
+            return None
         name = instruction.names[0]
-        return _write(_source_of(instruction.node) or name, f"value {name}")
+        return _write_access(source_of(instruction.node) or name, variable_resource(name))
 
-    def _find_store_item(self, instruction: _Instruction, _frame: FrameType) -> Access:
+    def _find_store_item(self, instruction: Instruction, _frame: FrameType) -> Access:
         """Return the access of an assignment to an item of a list or dictionary."""
-        return _write(_source_of(instruction.node), "objects")
+        return _write_access(source_of(instruction.node), OBJECTS)
 
-    def _find_update(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+    def _find_update(self, instruction: Instruction, frame: FrameType) -> Access | None:
         """Return the change of an object by `+=`, or None if objects of its type cannot change."""
-        target = instruction.node.target if isinstance(instruction.node, ast.AugAssign) else None
-        value = _value_of(target, frame)
+        target = None
+        if isinstance(instruction.node, ast.AugAssign):
+            target = instruction.node.target
+        value = value_of(target, frame)
         if isinstance(value, _IMMUTABLE) or self.has_own_class(value):
             return None
-        return _write(_source_of(target), "objects")
+        return _write_access(source_of(target), OBJECTS)
 
-    def _find_iteration(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+    def _find_iteration(self, instruction: Instruction, frame: FrameType) -> Access | None:
         """Return the read of the next item in a loop, or None if the items cannot change."""
         iterated = instruction.node
         if isinstance(iterated, ast.For):
             iterated = iterated.iter
-        if isinstance(iterated, ast.Call) and _value_of(iterated.func, frame) is range:
+        if isinstance(iterated, ast.Call) and value_of(iterated.func, frame) is range:
             return None
-        if isinstance(_value_of(iterated, frame), _IMMUTABLE):
+        if isinstance(value_of(iterated, frame), _IMMUTABLE):
             return None
-        effects = {"memory": READ, "objects": READ}
-        return Access("memory.read", _source_of(iterated) or "the next item", effects)
+        return _read_of_objects(source_of(iterated) or "the next item")
 
-    def _find_call(self, instruction: _Instruction, frame: FrameType) -> Access | None:
+    def _find_call(self, instruction: Instruction, frame: FrameType) -> Access | None:
         """Return the access of a call, or None if the call itself uses no shared memory."""
         node = instruction.node
         if isinstance(node, ast.With | ast.AsyncWith):
             # The end of a with block. A lock stops by itself.
             return None
         if not isinstance(node, ast.Call):
-            return Access("memory.call", _source_of(node) or "a function", {"memory": WRITE})
-        called = _source_of(node.func)
+            return _call_of_unknown_code(source_of(node) or "a function")
+        called = source_of(node.func)
         if isinstance(node.func, ast.Attribute):
-            receiver = _value_of(node.func.value, frame)
+            receiver = value_of(node.func.value, frame)
             if isinstance(receiver, _IMMUTABLE) or isinstance(node.func.value, ast.JoinedStr):
                 return None
             if isinstance(receiver, _CONTAINERS):
                 return _call_of_container(called, node.func.attr)
-        function = _value_of(node.func, frame)
+        function = value_of(node.func, frame)
         _refuse_what_cannot_be_stepped(function, called)
-        if self._is_harmless(function):
+        if self._needs_no_stop(function):
             return None
-        return Access("memory.call", called, {"memory": WRITE})
+        return _call_of_unknown_code(called)
 
-    def _is_harmless(self, function: Any) -> bool:
-        """Return whether a call of this function needs no stop of its own."""
+    def _needs_no_stop(self, function: Any) -> bool:
+        """Return whether a thread need not stop before a call of this function."""
         if isinstance(function, FunctionType):
             # In functions of the files, `find` finds the accesses of each instruction.
-            return function.__code__.co_filename in self._nodes or hasattr(function, NO_ACCESS)
+            return self.has_file(function.__code__.co_filename) or hasattr(function, _NEEDS_NO_STOP)
         if isinstance(function, type):
-            if hasattr(function, NO_ACCESS) or issubclass(function, BaseException):
+            if hasattr(function, _NEEDS_NO_STOP) or issubclass(function, BaseException):
                 return True
             if self._is_own_class(function):
                 return True
         try:
-            return function in _WITHOUT_EFFECT
+            return function in _FUNCTIONS_THAT_CHANGE_NOTHING
         except TypeError:
+            # The object cannot be hashed, so it is none of these functions.
             return False
 
     def _is_own_class(self, candidate: type) -> bool:
         """Return whether one of the files defines a method of this class."""
         for value in vars(candidate).values():
-            if isinstance(value, FunctionType) and value.__code__.co_filename in self._nodes:
+            if isinstance(value, FunctionType) and self.has_file(value.__code__.co_filename):
                 return True
         return False
 
 
-NO_ACCESS = "_lab_no_access"
-"""An attribute of functions and classes of the lab that stop by themselves, or need no stop."""
-
-_CANNOT_BE_STEPPED: tuple[Any, ...] = (exec, eval, sys.settrace, sys.setprofile, threading.settrace)
-
-_CODE_TYPES = (
-    BuiltinFunctionType,
-    FunctionType,
-    ModuleType,
-    classmethod,
-    staticmethod,
-    type,
-    type(list.append),
-    type(list.__len__),
-)
+def _write_access(name: str, resource: str) -> Access:
+    """Return the access that writes this resource."""
+    return Access("write", name, {MEMORY: READ, resource: WRITE})
 
 
-def _kind_of(instruction: dis.Instruction) -> Kind | None:
-    """Return the kind of an instruction, or None if it never uses shared memory."""
-    if "LOAD_FAST" in instruction.opname:
-        # Newer versions of Python have variants of it, such as STORE_FAST_LOAD_FAST.
-        return "load"
-    if instruction.opname == "BINARY_OP" and instruction.argrepr.endswith("="):
-        return "update"
-    return _KINDS.get(instruction.opname)
+def _read_of_objects(name: str) -> Access:
+    """Return the access that reads what is in an object."""
+    return Access("read", name, {MEMORY: READ, OBJECTS: READ})
 
 
 def _call_of_container(called: str, method: str) -> Access:
     """Return the access of a call of a method of a list, a dictionary or another container."""
     if method in _READING_METHODS:
-        return Access("memory.read", called, {"memory": READ, "objects": READ})
-    return Access("memory.call", called, {"memory": READ, "objects": WRITE})
+        return _read_of_objects(called)
+    return Access("call", called, {MEMORY: READ, OBJECTS: WRITE})
+
+
+def _call_of_unknown_code(called: str) -> Access:
+    """Return the access of a call that may use any shared memory."""
+    return Access("call", called, {MEMORY: WRITE})
 
 
 def _refuse_what_cannot_be_stepped(function: Any, called: str) -> None:
@@ -393,110 +369,31 @@ def _refuse_what_cannot_be_stepped(function: Any, called: str) -> None:
         refuse(f"runs code that the lab cannot stop ({called})")
 
 
+def _refuse_cached_property(source: str) -> NoReturn:
+    """Exit with an error about the use of a cached property."""
+    refuse(
+        f"uses functools.cached_property ({source}), whose lock and cache the lab cannot see; "
+        "store the value in an attribute instead"
+    )
+
+
+def _belongs_to_one_thread(node: ast.AST | None, frame: FrameType) -> bool:
+    """Return whether an expression is an attribute of a threading.local() object.
+
+    Each thread has its own value of such an attribute.
+    """
+    if not isinstance(node, ast.Attribute):
+        return False
+    # A subclass may have attributes in its class, which all threads share.
+    return type(value_of(node.value, frame)) is threading.local
+
+
 def _is_constant_of_library(node: ast.AST | None, frame: FrameType) -> bool:
     """Return whether an expression is an immutable value in a module of Python, such as math.pi."""
     if not isinstance(node, ast.Attribute):
         return False
-    module = _value_of(node.value, frame)
+    module = value_of(node.value, frame)
     if not isinstance(module, ModuleType):
         return False
     package = module.__name__.partition(".")[0]
-    return package in sys.stdlib_module_names and isinstance(_value_of(node, frame), _IMMUTABLE)
-
-
-def _write(name: str, resource: str) -> Access:
-    """Return the access that writes this resource."""
-    return Access("memory.write", name, {"memory": READ, resource: WRITE})
-
-
-def _all_code(code: CodeType) -> Iterator[CodeType]:
-    """Yield the code and that of all functions and classes in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _all_code(constant)
-
-
-def _nodes_by_position(tree: ast.Module) -> dict[Position, list[ast.AST]]:
-    """Return the expressions and statements at each position in the source."""
-    nodes: dict[Position, list[ast.AST]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.expr | ast.stmt):
-            position = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
-            nodes.setdefault(position, []).append(node)
-    return nodes
-
-
-_NODE_TYPES: Mapping[Kind, tuple[type[ast.AST], ...]] = {
-    "load": (ast.Name,),
-    "load attribute": (ast.Attribute,),
-    "store": (ast.Name, ast.Attribute),
-    "store item": (ast.Subscript,),
-    "update": (ast.AugAssign,),
-    "iterate": (ast.For, ast.expr),
-    "call": (ast.Call, ast.With, ast.AsyncWith),
-}
-"""The syntax for which the compiler generates these instructions."""
-
-
-def _node_for(kind: Kind, candidates: list[ast.AST]) -> ast.AST | None:
-    """Return the first candidate that can be the node of such an instruction, or None."""
-    for node in candidates:
-        if isinstance(node, _NODE_TYPES[kind]):
-            return node
-    return None
-
-
-def _source_of(node: ast.AST | None) -> str:
-    """Return the source of a node, or "" if the node is None."""
-    if node is None:
-        return ""
-    return ast.unparse(node)
-
-
-def _value_of(node: ast.AST | None, frame: FrameType) -> Any:
-    """Return the value of an expression, or _UNKNOWN if finding it would run code."""
-    match node:
-        case ast.Constant(value=value):
-            return value
-        case ast.JoinedStr():
-            return ""
-        case ast.Name(id=name):
-            return _value_of_name(name, frame)
-        case ast.Attribute(value=base, attr=name):
-            return _value_of_attribute(_value_of(base, frame), name)
-        case ast.Subscript(value=base, slice=index):
-            return _value_of_item(_value_of(base, frame), _value_of(index, frame))
-    return _UNKNOWN
-
-
-def _value_of_name(name: str, frame: FrameType) -> Any:
-    """Return the value of a variable, or _UNKNOWN if it has none."""
-    for scope in (frame.f_locals, frame.f_globals, vars(builtins)):
-        if name in scope:
-            return scope[name]
-    return _UNKNOWN
-
-
-def _value_of_attribute(base: Any, name: str) -> Any:
-    """Return the value of an attribute, or _UNKNOWN if reading it would run code."""
-    if base is _UNKNOWN:
-        return _UNKNOWN
-    value = inspect.getattr_static(base, name, _UNKNOWN)
-    if isinstance(value, property) or inspect.isdatadescriptor(value):
-        return _UNKNOWN
-    if isinstance(value, classmethod | staticmethod):
-        return value.__func__
-    return value
-
-
-def _value_of_item(base: Any, index: Any) -> Any:
-    """Return the value of an item, or _UNKNOWN if reading it would run code."""
-    # Any other type, or a subclass of these, may have its own __getitem__(). Calling it would run
-    # code of the file in the middle of a step.
-    if type(base) not in (list, tuple, dict) or not isinstance(index, str | int):
-        return _UNKNOWN
-    try:
-        return base[index]
-    except (LookupError, TypeError):
-        return _UNKNOWN
+    return package in sys.stdlib_module_names and isinstance(value_of(node, frame), _IMMUTABLE)

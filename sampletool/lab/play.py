@@ -1,6 +1,6 @@
 """Play one schedule for real: the workers are stepped processes that continue only in their turn.
 
-A schedule consists of *tokens*: `A1` is the first step of worker A, and `A!` is a *strike*, such as
+A schedule consists of *tokens*: `A1` is the first step of worker A, and `A!` is a *fault*, such as
 a kill, that hits A between two steps. recording.py describes all kinds of tokens.
 
 A *step* of a worker lasts until the event that begins its next step, or until the worker exits.
@@ -15,22 +15,20 @@ What happens when a worker waits for a lock depends on the kind of steps:
 A run is stuck if all workers that have not exited are waiting.
 """
 
-import os
 import pickle
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..kit.contract.errors import InvalidValues
-from ..kit.contract.expected import EXPECTED, to_tool_error
+from ..kit.stepping import tracer
 from ..kit.stepping.fork_server import ForkServer
-from ..kit.stepping.power_cut import NOT_MODELLED, Files, states_after
 from ..kit.stepping.tracer import SteppedProcess
 from .errors import UnexpectedOutcome
+from .judge import Judge
 from .recording import (
     Event,
     EventOutcome,
@@ -40,22 +38,21 @@ from .recording import (
     Verdict,
     bad_schedule,
     parse_schedule,
-    parts_of,
+    parse_token,
 )
 from .reduction import Choose
 from .scenario import (
+    FAULTS,
     INTERRUPT,
     KILL,
     LETTERS,
     POWER_CUT,
-    STRIKES,
-    History,
-    Moment,
     Scenario,
+    TakenStep,
     is_right,
 )
 from .scratch import scratch_directory
-from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker, read_look
+from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker, unpickle_state
 from .stepped_worker import EveryStepWorker, Worker
 
 _BROKEN = "broken"
@@ -77,7 +74,7 @@ class RunPlan:
     choose: Choose = choose_first
     """The function that chooses each token after the end of the schedule."""
     kill_after: int | None = None
-    """The number of steps after which the first worker is killed. None if it is not killed.
+    """The number of steps after which worker A is killed. None if it is not killed.
 
     This works only if every call is a step.
     """
@@ -89,69 +86,83 @@ def play(
     schedule: str = "",
     *,
     fork_server: ForkServer,
-    workers: int | None = None,
-    check: Callable[[], None] = lambda: None,
+    worker_count: int | None = None,
+    check_signals: Callable[[], None] = lambda: None,
     plan: RunPlan | None = None,
 ) -> PlayedRun:
     """Run a variant along a schedule, and return the recorded run.
 
-    After the schedule, the workers run to their ends one after the other. `plan` replaces
-    `schedule`. The function `check` raises an error when the whole command has to end.
+    After the schedule, the workers run to their ends one after the other. A `plan` replaces the
+    schedule. `check_signals` raises an error when the whole command has to end.
     """
     if plan is None:
         plan = RunPlan(schedule=schedule)
-    variant = scenario.variants[variant_name]
-    letters = LETTERS[: workers or scenario.workers]
+    worker_names = LETTERS[: worker_count or scenario.workers]
+    if scenario.create_shared_memory is not None:
+        return _play_coroutines(scenario, variant_name, worker_names, plan, fork_server)
+    play_workers = _play_processes
     if scenario.threads:
-        return _play_threads(scenario, variant_name, letters, plan, fork_server, check)
-    if scenario.world is not None:
-        return _play_coroutines(scenario, variant_name, letters, plan, fork_server)
-    with scratch_directory(variant) as (directory, environ), ExitStack() as stack:
-        worker_class = EveryStepWorker if variant.takes_every_step else Worker
-        stepped_workers = []
-        for letter in letters:
-            stepped = SteppedProcess(
-                ["-m", *variant.worker, letter],
+        play_workers = _play_threads
+    return play_workers(scenario, variant_name, worker_names, plan, fork_server, check_signals)
+
+
+def _play_processes(
+    scenario: Scenario,
+    variant_name: str,
+    worker_names: str,
+    plan: RunPlan,
+    fork_server: ForkServer,
+    check_signals: Callable[[], None],
+) -> PlayedRun:
+    """Run workers that are processes, and return the recorded run."""
+    variant = scenario.variants[variant_name]
+    worker_class = EveryStepWorker if variant.stops_at_every_call else Worker
+    with scratch_directory(variant) as (directory, environ), ExitStack() as exit_stack:
+        workers = []
+        for name in worker_names:
+            process = SteppedProcess(
+                ["-m", *variant.worker_command, name],
                 watch=directory.parent,
                 env=environ,
                 cwd=directory,
                 fork_server=fork_server,
             )
-            stack.enter_context(stepped)
-            stepped_workers.append(worker_class(letter, variant, stepped, check))
-        return Play(scenario, variant_name, stepped_workers, directory).follow(plan)
+            exit_stack.enter_context(process)
+            workers.append(worker_class(name, variant, process, check_signals))
+        return Play(scenario, variant_name, workers, directory).follow(plan)
 
 
 def _play_threads(
     scenario: Scenario,
     variant_name: str,
-    letters: str,
+    worker_names: str,
     plan: RunPlan,
     fork_server: ForkServer,
-    check: Callable[[], None],
+    check_signals: Callable[[], None],
 ) -> PlayedRun:
     """Run workers that are threads of one process, and return the recorded run."""
     # The process of the threads prepares the shared data itself.
     variant = replace(scenario.variants[variant_name], prepare=lambda _directory: None)
-    module, *arguments = variant.worker
+    worker_class = ThreadWorker if variant.stops_at_every_call else Worker
+    module, *arguments = variant.worker_command
     with scratch_directory(variant) as (directory, environ):
         threaded_process = ThreadedProcess(
             module,
-            [*arguments, letters],
+            [*arguments, worker_names],
             fork_server=fork_server,
             env=environ,
             cwd=directory,
         )
         try:
             with threaded_process as process:
+                # The process sends the shared state after each step.
                 threaded_scenario = replace(
-                    scenario, look=lambda _directory: read_look(process.shared)
+                    scenario, read_state=lambda _directory: unpickle_state(process.shared_state)
                 )
-                worker_class = ThreadWorker if variant.takes_every_step else Worker
                 workers = []
-                for letter in letters:
-                    thread = process.threads[letter]
-                    workers.append(worker_class(letter, variant, thread, check))
+                for name in worker_names:
+                    thread = process.threads[name]
+                    workers.append(worker_class(name, variant, thread, check_signals))
                 return Play(threaded_scenario, variant_name, workers, directory).follow(plan)
         except CannotRun as error:
             surprise = f"{scenario.name}, {variant_name}: {error}"
@@ -161,7 +172,7 @@ def _play_threads(
 def _play_coroutines(
     scenario: Scenario,
     variant_name: str,
-    letters: str,
+    worker_names: str,
     plan: RunPlan,
     fork_server: ForkServer,
 ) -> PlayedRun:
@@ -171,7 +182,7 @@ def _play_coroutines(
     """
     variant = scenario.variants[variant_name]
     with scratch_directory(variant) as (directory, environ):
-        program = ["-m", *variant.worker, plan.schedule, letters]
+        program = ["-m", *variant.worker_command, plan.schedule, worker_names]
         process = fork_server.start(program, env=environ, cwd=directory)
         stdout, stderr = process.communicate()
     if not stdout:
@@ -181,7 +192,9 @@ def _play_coroutines(
     response = pickle.loads(stdout)  # noqa: S301 - our own process wrote it
     if isinstance(response, PlayedRun):
         return response
-    raise InvalidValues(*response)
+    # The process sends the mistakes in the schedule instead.
+    mistakes = response
+    raise InvalidValues(*mistakes)
 
 
 class Play:
@@ -198,13 +211,10 @@ class Play:
         self.variant_name = variant_name
         self.variant = scenario.variants[variant_name]
         self.workers = workers
-        self.first_worker = workers[0]
-        self.directory = directory
-        self.initial_files = {
-            path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()
-        }
-        """The files in the directory before the first step."""
-        self.shared_state = self._read_state(directory)
+        self.worker_a = workers[0]
+        """The only worker that can be hit by a fault."""
+        self.judge = Judge(scenario, variant_name, workers, directory)
+        self.shared_state = self.judge.read_state()
         """The state of the shared data after the last step."""
         self.taken_tokens: list[str] = []
         """The tokens of the schedule so far."""
@@ -214,12 +224,10 @@ class Play:
         self.blocked_workers: list[Worker] = []
         """The blocked workers, in the order in which they were blocked."""
         self.events: list[Event] = []
-        self.moments: list[Moment] = []
-        self.problems: list[str] = []
-        """Every sentence that the invariant has yielded, once each."""
+        self.taken_steps: list[TakenStep] = []
         self.is_power_off = False
         self.kill_after: int | None = None
-        """The number of steps after which the first worker is killed, or None."""
+        """The number of steps after which A is killed, or None."""
 
     def follow(self, plan: RunPlan) -> PlayedRun:
         """Follow the plan until all workers have exited or are stuck. Return the recorded run.
@@ -228,59 +236,67 @@ class Play:
         """
         self.kill_after = plan.kill_after
         scheduled_tokens = parse_schedule(plan.schedule)
+        self._start_workers(scheduled_tokens)
+        # Other schedules begin with such a fault. This run has already passed it.
+        other_beginnings = self._faults_before_first_step()
+        while True:
+            possible = self._possible_tokens()
+            position = len(self.taken_tokens)
+            if position < len(scheduled_tokens):
+                token = scheduled_tokens[position]
+            elif possible:
+                chosen = plan.choose(possible, self.turns)
+                if chosen is None:
+                    return self._finish(is_complete=False)
+                token = chosen
+            else:
+                return self._finish(is_complete=True)
+            self._take(token, [*possible, *other_beginnings])
+            other_beginnings = []
+
+    def _start_workers(self, scheduled_tokens: Sequence[str]) -> None:
+        """Run each worker to its first step.
+
+        If the schedule begins with a fault before the first step of A, such as `A0!3`, take it.
+        """
+        waiting_workers = list(self.workers)
         if scheduled_tokens:
-            self._strike_before_first_step(scheduled_tokens[0])
-        # If a strike was taken, A has already run. Then begin with the next worker.
-        for worker in self.workers[len(self.taken_tokens) :]:
+            first = parse_token(scheduled_tokens[0])
+            if first.step == "A0" and first.fault:
+                possible_faults = [f"A{fault}" for fault in self._possible_faults()]
+                self._take(scheduled_tokens[0], ["A0", *possible_faults])
+                waiting_workers.remove(self.worker_a)
+        for worker in waiting_workers:
             worker.run_to_next_step()
             if worker.is_over:
                 self._record(worker, worker.current_step_name, "done")
-        early_strikes = self._strikes_before_first_step()
-        while True:
-            possible = self._possible_tokens()
-            token: str | None = None
-            is_complete = True
-            if len(self.taken_tokens) < len(scheduled_tokens):
-                token = scheduled_tokens[len(self.taken_tokens)]
-            elif possible:
-                token = plan.choose(possible, self.turns)
-                is_complete = token is not None
-            if token is None:
-                return self._finish(is_complete)
-            self._take(token, possible + early_strikes)
-            early_strikes = []
 
-    def _strike_before_first_step(self, token: str) -> None:
-        """Take the token if it strikes A before its first step, such as `A0!3`."""
-        step, strike, _ = parts_of(token)
-        if step == "A0" and strike:
-            strikes = [f"A{kind}" for kind in self._possible_strikes()]
-            self._take(token, ["A0", *strikes])
-
-    def _strikes_before_first_step(self) -> list[str]:
-        """Return the tokens that would strike A at an event before its first step."""
+    def _faults_before_first_step(self) -> list[str]:
+        """Return the tokens that would hit A at an event before its first step."""
         tokens = []
-        for strike in self._possible_strikes():
-            for number in range(len(self.first_worker.stepped.past)):
-                tokens.append(f"A0{strike}{number}")
+        for fault in self._possible_faults():
+            for events_before_fault in range(len(self.worker_a.stepped.past_events)):
+                tokens.append(f"A0{fault}{events_before_fault}")
         return tokens
 
     def _possible_tokens(self) -> list[str]:
-        """Return the tokens that can be taken now."""
+        """Return the tokens that can be taken now: the next steps of the workers, and faults."""
         remaining = self._remaining_workers()
         if self.kill_after is not None:
             return self._possible_tokens_with_kill(remaining)
         tokens = [_next_token(worker) for worker in remaining if worker.can_continue()]
-        if self.first_worker in remaining:
-            tokens += [f"A{strike}" for strike in self._possible_strikes()]
-        elif not remaining and POWER_CUT in self._possible_strikes():
-            tokens.append(f"A{POWER_CUT}")
+        possible_faults = self._possible_faults()
+        if self.worker_a not in remaining:
+            # A has exited. The power can still fail when all workers have exited.
+            has_power_cut = not remaining and POWER_CUT in possible_faults
+            possible_faults = [POWER_CUT] if has_power_cut else []
+        tokens += [f"A{fault}" for fault in possible_faults]
         return tokens
 
     def _remaining_workers(self) -> list[Worker]:
-        """Return the workers that have not ended. If they run in turn, return only the next."""
+        """Return the workers that have not exited. If they run one by one, return only the next."""
         remaining = [worker for worker in self.workers if not worker.is_over]
-        if self.variant.in_turn:
+        if self.variant.one_after_another:
             return remaining[:1]
         return remaining
 
@@ -291,81 +307,89 @@ class Play:
         """
         tokens = []
         for worker in remaining:
-            if worker is self.first_worker and worker.steps_begun == self.kill_after:
+            if worker is self.worker_a and worker.steps_begun == self.kill_after:
                 tokens.append(f"A{KILL}")
             elif worker.can_continue():
                 tokens.append(_next_token(worker))
         return tokens
 
-    def _possible_strikes(self) -> str:
-        """Return the strikes that can still hit the first worker. At most one occurs in a run."""
-        if any(event.outcome == "struck" for event in self.events):
-            return ""
-        return self.variant.strikes or ""
+    def _possible_faults(self) -> list[str]:
+        """Return the signs of the faults that can still hit A. At most one occurs in a run."""
+        if any(event.is_fault for event in self.events):
+            return []
+        return list(self.variant.faults or "")
 
     def _take(self, token: str, possible: Sequence[str]) -> None:
-        """Take one token: let its worker take a step, or strike it.
+        """Take one token: let its worker take a step, or let a fault hit the worker.
 
         Raise InvalidValues if the token is not possible now. Raise UnexpectedOutcome if the run
         has too many steps.
         """
         self._check_possible(token, possible)
-        if len(self.taken_tokens) == _MOST_STEPS:
-            problem = (
-                f"{token[0]} does not end: {_MOST_STEPS} steps were taken. Let worker() do less: "
-                "2 rounds of a loop show the same mistakes as 1,000"
-            )
-            raise UnexpectedOutcome(surprises=[problem])
+        self._check_number_of_steps(token)
         self.taken_tokens.append(token)
-        worker = next(worker for worker in self.workers if worker.letter == token[0])
-        events_before = len(worker.stepped.past)
-        _, strike, events = parts_of(token)
-        if events:
-            position = self._run_part_of_step(worker, token, int(events))
-            self._strike(worker, strike, position)
-        elif strike:
-            self._strike(worker, strike, _describe_position(worker))
+        parsed = parse_token(token)
+        worker = self._worker_named(parsed.worker)
+        events_before = len(worker.stepped.past_events)
+        if parsed.events_before_fault is not None:
+            position = self._run_part_of_step(worker, token, parsed.events_before_fault)
+            self._inject_fault(worker, parsed.fault, position)
+        elif parsed.fault:
+            self._inject_fault(worker, parsed.fault, _describe_position(worker))
         else:
             self._take_step(worker)
-        events_done = len(worker.stepped.past) - events_before
-        self.choices.append([*possible, *self._strikes_within(worker, token, events_done)])
+        events_in_step = len(worker.stepped.past_events) - events_before
+        faults_within = self._faults_within_step(worker, token, events_in_step)
+        self.choices.append([*possible, *faults_within])
         if isinstance(worker, EveryStepWorker):
             self._add_turn(worker, token, possible)
         else:
             self._resume_blocked_workers()
 
+    def _worker_named(self, name: str) -> Worker:
+        """Return the worker with this name."""
+        return next(worker for worker in self.workers if worker.name == name)
+
     def _check_possible(self, token: str, possible: Sequence[str]) -> None:
         """Raise InvalidValues if the token cannot be taken now."""
-        step, strike, events = parts_of(token)
-        needed = {token}
-        if events:
-            # The token strikes A within a step. So the step and the strike must be possible.
-            needed = {step, f"A{strike}"}
-        if needed <= set(possible):
+        parsed = parse_token(token)
+        required = {token}
+        if parsed.events_before_fault is not None:
+            # The fault comes within a step. So both the step and the fault must be possible.
+            required = {parsed.step, f"A{parsed.fault}"}
+        if required <= set(possible):
             return
         is_kill = token == f"A{KILL}"
-        if is_kill and self.variant.takes_every_step and not self.first_worker.is_over:
+        if is_kill and self.variant.stops_at_every_call and not self.worker_a.is_over:
             return
         alternatives = ", ".join(possible) or "no more steps"
         raise bad_schedule(token, f"{token} is not possible there; possible are {alternatives}")
 
-    def _strikes_within(self, worker: Worker, token: str, events: int) -> list[str]:
-        """Return the tokens that would have struck A within its last step.
+    def _check_number_of_steps(self, token: str) -> None:
+        """Raise UnexpectedOutcome if this token is one step too many."""
+        if len(self.taken_tokens) < _MOST_STEPS:
+            return
+        worker = parse_token(token).worker
+        problem = (
+            f"{worker} does not end: {_MOST_STEPS} steps were taken. Let worker() do less: "
+            "2 rounds of a loop show the same mistakes as 1,000"
+        )
+        raise UnexpectedOutcome(surprises=[problem])
 
-        `events` is the number of events in that step.
-        """
-        if worker is not self.first_worker:
+    def _faults_within_step(self, worker: Worker, token: str, events_in_step: int) -> list[str]:
+        """Return the tokens that would have hit A within the step that it has just taken."""
+        if worker is not self.worker_a:
             return []
         tokens = []
-        for strike in self._possible_strikes():
-            for number in range(1, events):
-                tokens.append(f"{token}{strike}{number}")
+        for fault in self._possible_faults():
+            for events_before_fault in range(1, events_in_step):
+                tokens.append(f"{token}{fault}{events_before_fault}")
         return tokens
 
     def _add_turn(self, worker: EveryStepWorker, token: str, possible: Sequence[str]) -> None:
         """Add the last step to `turns`, and report its effects to the other workers."""
         turn = Turn(
-            worker=worker.letter,
+            worker=worker.name,
             token=token,
             step=self.events[-1].step,
             effects=worker.effects,
@@ -381,11 +405,13 @@ class Play:
         step = worker.begin_step()
         assert step is not None
         worker.take_step()
-        if not worker.is_blocked and (step.holds or step.frees):
-            next_step = worker.next_step
-            is_about_to_wait = next_step is not None and next_step.waits and not next_step.holds
-            worker.holds = step.holds and worker.has_succeeded() and not is_about_to_wait
-        self._record(worker, step.name, "blocked" if worker.is_blocked else "done")
+        if worker.is_blocked:
+            self._record(worker, step.name, "blocked")
+            return
+        if step.takes_lock or step.releases_lock:
+            has_lock = step.takes_lock and worker.has_succeeded()
+            worker.holds = has_lock and not _is_about_to_wait(worker)
+        self._record(worker, step.name, "done")
 
     def _run_part_of_step(self, worker: Worker, token: str, events: int) -> str:
         """Run the first events of the worker's next step. Return its position, for the picture.
@@ -394,29 +420,29 @@ class Play:
         """
         step = worker.begin_step()
         if step is not None:
-            worker.holds = step.holds or (worker.holds and not step.frees)
+            keeps_lock = worker.holds and not step.releases_lock
+            worker.holds = step.takes_lock or keeps_lock
         worker.record_position()
-        if not worker.do_events(events) or worker.stepped.at is None:
+        has_all_events = worker.do_events(events)
+        next_event = worker.stepped.next_event
+        if not has_all_events or next_event is None:
             raise bad_schedule(token, f"{token}: there are not so many events in that step")
-        event = worker.stepped.at
-        statement = event.facts.get("statement", "").partition(" ")[0]
-        next_call = statement or event.name.rpartition(".")[2]
         if step is None:
-            return f"before {next_call}"
-        return f"in {step.name}, before {next_call}"
+            return f"before {_name_of_call(next_event)}"
+        return f"in {step.name}, before {_name_of_call(next_event)}"
 
-    def _strike(self, worker: Worker, strike: str, position: str) -> None:
+    def _inject_fault(self, worker: Worker, fault: str, position: str) -> None:
         """Interrupt or kill the worker, or kill all workers with a power cut. Record it."""
         worker.record_position()
-        if strike == INTERRUPT:
+        if fault == INTERRUPT:
             worker.signal(signal.SIGTERM)
-        elif strike == POWER_CUT:
+        elif fault == POWER_CUT:
             self.is_power_off = True
             for each in self.workers:
                 each.kill()
         else:
             worker.kill()
-        self._record(worker, f"{STRIKES[strike]} {position}", "struck")
+        self._record(worker, f"{FAULTS[fault]} {position}", "struck")
 
     def _resume_blocked_workers(self) -> None:
         """Let blocked workers try to continue, in the order in which they were blocked."""
@@ -428,118 +454,81 @@ class Play:
             if not worker.is_blocked:
                 name = worker.current_step_name
                 current_steps = [step for step in self.variant.steps if step.name == name]
-                worker.holds = any(step.holds for step in current_steps)
+                worker.holds = any(step.takes_lock for step in current_steps)
                 self._record(worker, name, "resumed")
                 # The step of this worker may let other workers continue.
                 self._resume_blocked_workers()
                 return
 
-    def _record(self, worker: Worker, step: str, outcome: EventOutcome) -> None:
-        """Record a step or a strike, with the shared state after it. Judge this state."""
-        worker.holds = worker.holds and not worker.is_over
-        holders = tuple(each.letter for each in self.workers if each.holds)
-        waiting = tuple(each.letter for each in self.workers if each.is_blocked)
-        state_before = self.shared_state
-        if self.is_power_off:
-            self.shared_state = "(the power is off)"
-        else:
-            self.shared_state = self._read_state(self.directory)
-        moment = Moment(
-            worker=worker.letter,
-            before=state_before,
-            after=self.shared_state,
-            holders=holders,
+    def _record(self, worker: Worker, step_name: str, outcome: EventOutcome) -> None:
+        """Record a step or a fault, with the shared state after it. Judge this state."""
+        taken_step = TakenStep(
+            worker=worker.name,
+            state_before=self.shared_state,
+            state_after=self._read_state(),
+            lock_holders=self._lock_holders(),
             is_blocked=worker.is_blocked,
-            is_struck=outcome == "struck",
-            ended=worker.ended,
+            is_fault=outcome == "struck",
+            exit_result=worker.ended,
         )
-        self.moments.append(moment)
-        has_broken = self._judge(self.shared_state, is_over=False)
-        disk_states = {str(state) for state in self._states_after_power_cut()}
-        event = Event(
+        self.taken_steps.append(taken_step)
+        self.shared_state = taken_step.state_after
+        problems = self.judge.find_problems(self.taken_steps, self.shared_state, is_finished=False)
+        note = worker.failure()
+        if problems:
+            note = _BROKEN
+        self.events.append(self._describe_event(worker, step_name, outcome, note))
+
+    def _read_state(self) -> Any:
+        """Return the state of the shared data, which nothing can read while the power is off."""
+        if self.is_power_off:
+            return "(the power is off)"
+        return self.judge.read_state()
+
+    def _lock_holders(self) -> tuple[str, ...]:
+        """Return the workers that hold the lock. A worker that has exited holds no lock."""
+        return tuple(worker.name for worker in self.workers if worker.holds and not worker.is_over)
+
+    def _describe_event(
+        self, worker: Worker, step_name: str, outcome: EventOutcome, note: str | None
+    ) -> Event:
+        """Return the event for the last step or fault."""
+        disk_states = {str(state) for state in self.judge.states_after_power_cut()}
+        return Event(
             seq=len(self.events) + 1,
-            worker=worker.letter,
+            worker=worker.name,
             number=worker.steps_begun,
-            step=step,
+            step=step_name,
             outcome=outcome,
             state=str(self.shared_state),
-            holds=holders,
-            waiting=waiting,
+            holds=self._lock_holders(),
+            waiting=tuple(each.name for each in self.workers if each.is_blocked),
             over=worker.is_over,
-            note=_BROKEN if has_broken else worker.failure(),
+            note=note,
             at=worker.position.get("at"),
             private=worker.position.get("private"),
             on_disk=tuple(sorted(disk_states)) or None,
         )
-        self.events.append(event)
 
-    def _read_state(self, directory: Path) -> Any:
-        """Return the state of the shared data, or the reason why it cannot be read."""
-        try:
-            return self.scenario.look(directory)
-        except EXPECTED as error:
-            reason = getattr(error, "strerror", None)
-            if reason is None:
-                reason = to_tool_error(error).message
-            return f"({reason.lower().rstrip('.')})"
-
-    def _states_after_power_cut(self) -> Iterator[Any]:
-        """Yield the state of the shared data for each state of the disk after a power cut now."""
-        if POWER_CUT not in (self.variant.strikes or ""):
-            return
-        different_states = {frozenset(files.items()) for files in self._disks()}
-        for files in sorted(different_states, key=sorted):
-            with TemporaryDirectory(dir=self.directory.parent) as disk:
-                for name, content in files:
-                    Path(disk, name).write_bytes(content)
-                yield self._read_state(Path(disk))
-
-    def _disks(self) -> Iterator[Files]:
-        """Yield each possible state of the disk after a power cut now.
-
-        Raise UnexpectedOutcome if A has made a call that the model of the disk does not know.
-        """
-        for event in self.first_worker.stepped.past:
-            is_inside = os.path.dirname(event.path) == str(self.directory)
-            if is_inside and event.name in NOT_MODELLED:
-                problem = f"what {event.name} leaves after a power cut is not known"
-                surprise = f"{self.scenario.name}, {self.variant_name}: {problem}"
-                raise UnexpectedOutcome(surprises=[surprise])
-        yield from states_after(
-            self.initial_files, self.first_worker.stepped.past, str(self.directory)
-        )
-
-    def _judge(self, state: Any, *, is_over: bool, prefix: str = "") -> bool:
-        """Add the problems that the invariant finds in this state. Return whether one is new."""
-        known = len(self.problems)
-        history = History(
-            letters=[worker.letter for worker in self.workers],
-            moments=self.moments,
-            now=state,
-            is_over=is_over,
-            directory=self.directory,
-            disks=self._disks,
-        )
-        for sentence in self.scenario.invariant(history):
-            problem = f"{prefix}{sentence}"
-            if problem not in self.problems:
-                self.problems.append(problem)
-        return len(self.problems) > known
-
-    def _finish(self, is_complete: bool) -> PlayedRun:
+    def _finish(self, *, is_complete: bool) -> PlayedRun:
         """Return the recorded run. Judge its end only if the run is complete."""
-        reasons = self._reasons() if is_complete else []
+        reasons: list[str] = []
+        if is_complete:
+            reasons = self._judge_end()
+        verdict: Verdict = "holds"
+        reason = None
         if reasons:
+            verdict = "broken"
+            reason = reasons[0]
             self._mark_last_event()
-        verdict: Verdict = "broken" if reasons else "holds"
         recording = Recording(
             scenario=self.scenario.name,
             variant=self.variant_name,
-            workers=tuple(worker.letter for worker in self.workers),
+            workers=tuple(worker.name for worker in self.workers),
             shared=self.scenario.shared,
             schedule=" ".join(self.taken_tokens),
             verdict=verdict,
-            reason=reasons[0] if reasons else None,
+            reason=reason,
             also=tuple(reasons[1:]),
             events=tuple(self.events),
         )
@@ -553,67 +542,94 @@ class Play:
         if not self.events or any(event.note == _BROKEN for event in self.events):
             return
         note = _BROKEN
-        if any(not worker.is_over for worker in self.workers):
+        if self._stuck_workers():
             note = "nobody can go on"
         self.events[-1] = replace(self.events[-1], note=note)
 
-    def _reasons(self) -> list[str]:
-        """Return a sentence for each problem. The problem that the variant explains comes first."""
-        stuck = [worker.letter for worker in self.workers if not worker.is_over]
+    def _stuck_workers(self) -> list[str]:
+        """Return the workers that wait permanently, at the end of a run."""
+        return [worker.name for worker in self.workers if not worker.is_over]
+
+    def _judge_end(self) -> list[str]:
+        """Judge the end of the run. Return a sentence for each problem of the whole run.
+
+        The problem that the variant explains comes first.
+        """
+        stuck = self._stuck_workers()
         if self.is_power_off:
-            prefix = "After the power cut it is possible that "
-            for state in self._states_after_power_cut():
-                self._judge(state, is_over=True, prefix=prefix)
+            self.judge.find_problems_after_power_cut(self.taken_steps)
         elif not stuck:
-            self._judge(self.shared_state, is_over=True)
+            self.judge.find_problems(self.taken_steps, self.shared_state, is_finished=True)
         self._refuse_idle_workers()
-        reasons = [*self._crashes(), *self.problems]
+        reasons = [*self._crashes(), *self.judge.problems]
         if stuck:
             verb = "wait" if len(stuck) > 1 else "waits"
             reasons.insert(0, f"{' and '.join(stuck)} {verb} for ever.")
-        # False sorts before True, so a reason that contains `breaks` comes first.
-        return sorted(reasons, key=lambda reason: self.variant.breaks not in reason)
+        # False sorts before True, so a reason that contains the expected problem comes first.
+        return sorted(reasons, key=lambda reason: self.variant.expected_problem not in reason)
 
     def _crashes(self) -> list[str]:
         """Return a sentence for each crash of a worker, in a right variant.
 
-        A crash is a failure other than an error response of the tool, such as a traceback.
+        A wrong variant is expected to fail. Only its invariant decides whether a run broke.
         """
         if not is_right(self.variant_name):
-            # A wrong variant is expected to fail. Only its invariant decides whether a run broke.
             return []
         crashes = []
         for worker in self.workers:
-            failure = worker.failure() or ""
-            # An error response begins with "got " instead, see Worker.failure().
-            if failure.startswith("failed: "):
-                crashes.append(f"{worker.letter} {failure}.")
+            failure = worker.failure()
+            if failure is not None and not _is_error_response(failure):
+                crashes.append(f"{worker.name} {failure}.")
         return crashes
 
     def _refuse_idle_workers(self) -> None:
         """Raise UnexpectedOutcome if a worker has exited without a step.
 
         No schedule controls such a worker, so its scenario names the wrong steps. This does not
-        hold for a worker that was struck, or that the tool has refused with an error response.
+        hold for a worker that a fault has hit, or that the tool has refused with an error response.
         """
-        struck = {event.worker for event in self.events if event.outcome == "struck"}
+        hit_by_fault = {event.worker for event in self.events if event.is_fault}
         for worker in self.workers:
-            if worker.steps_begun > 0 or not worker.is_over or worker.letter in struck:
+            is_idle = worker.is_over and worker.steps_begun == 0
+            if not is_idle or worker.name in hit_by_fault:
                 continue
             failure = worker.failure() or "it succeeded"
-            if not failure.startswith("got "):
-                problem = f"{worker.letter} came to none of its steps ({failure})"
+            if not _is_error_response(failure):
+                problem = f"{worker.name} came to none of its steps ({failure})"
                 surprise = f"{self.scenario.name}, {self.variant_name}: {problem}"
                 raise UnexpectedOutcome(surprises=[surprise])
 
 
 def _next_token(worker: Worker) -> str:
     """Return the token of the worker's next step, such as `A2`."""
-    return f"{worker.letter}{worker.steps_begun + 1}"
+    return f"{worker.name}{worker.steps_begun + 1}"
+
+
+def _is_about_to_wait(worker: Worker) -> bool:
+    """Return whether the next step of the worker waits for a lock, so that it cannot have it."""
+    next_step = worker.next_step
+    return next_step is not None and next_step.waits_in_loop and not next_step.takes_lock
+
+
+def _is_error_response(failure: str) -> bool:
+    """Return whether a failure is an error response of the tool, and not a crash.
+
+    Worker.failure() describes an error response as `got CODE`, and a crash as `failed: …`.
+    """
+    return failure.startswith("got ")
+
+
+def _name_of_call(event: tracer.Event) -> str:
+    """Return a short name for a call: the first word of an SQL statement, or the function."""
+    statement = event.facts.get("statement", "")
+    if statement:
+        first_word, _, _ = statement.partition(" ")
+        return str(first_word)
+    return event.name.rpartition(".")[2]
 
 
 def _describe_position(worker: Worker) -> str:
-    """Return the position at which a worker is struck, such as `before rename`."""
+    """Return the position at which a fault hits a worker, such as `before rename`."""
     if worker.is_blocked:
         return "while it waits"
     if worker.next_step is not None:

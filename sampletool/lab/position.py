@@ -30,7 +30,7 @@ def source_of(scenario: Scenario, variant: Variant) -> str:
     """Return the path of the source file of a variant."""
     if callable(variant.program):
         return variant.program.__code__.co_filename
-    module_name, _, _ = scenario.symbol.partition(":")
+    module_name, _, _ = scenario.production_code.partition(":")
     spec = find_spec(module_name)
     assert spec is not None
     return str(spec.origin)

@@ -9,12 +9,13 @@ from typing import Literal
 
 from ..kit.contract.errors import InvalidValues, Mistake
 from ..kit.stepping.effects import Effects
-from .scenario import LETTERS, STRIKES
+from .scenario import FAULTS, LETTERS
 
 Verdict = Literal["holds", "broken"]
 EventOutcome = Literal["done", "blocked", "resumed", "struck"]
-# The step (`A2`), and perhaps a strike (`!`) and a number of events (`3`): `A2!3`.
-_TOKEN = re.compile(f"([{LETTERS}][0-9]*)(?:([{re.escape(''.join(STRIKES))}])([0-9]*))?")
+"""The outcome of an event, as the JSON output names it. `struck` is a fault."""
+# The step (`A2`), and perhaps the sign of a fault (`!`) and a number of events (`3`): `A2!3`.
+_TOKEN = re.compile(f"([{LETTERS}][0-9]*)(?:([{re.escape(''.join(FAULTS))}])([0-9]*))?")
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Event:
     waiting: tuple[str, ...] = ()
     """The workers that have to wait after the event."""
     over: bool = False
-    """Whether the worker has exited with this event."""
+    """Whether the worker has exited by the end of this event."""
     note: str | None = None
     """The problem that the event shows, or None."""
     at: str | None = None
@@ -44,6 +45,11 @@ class Event:
     """The values of the worker's private variables at this position."""
     on_disk: tuple[str, ...] | None = None
     """The possible states after a power cut at this moment. None without power cuts."""
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the worker took no step, but was killed or interrupted."""
+        return self.outcome == "struck"
 
 
 @dataclass(frozen=True)
@@ -95,12 +101,29 @@ class PlayedRun:
     """Whether all workers have ended or are stuck. An incomplete run is not judged."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ParsedToken:
+    """The parts of a token. For `A2!3`: worker A, step `A2`, fault `!`, after 3 events of it."""
+
+    worker: str
+    step: str
+    """The worker and the number of its step, or only the worker if a fault comes before a step."""
+    fault: str
+    """The sign of the fault, or "" if the token is a whole step."""
+    events_before_fault: int | None
+    """The number of events of the step before the fault.
+
+    None if the fault comes before the step, and if there is no fault.
+    """
+
+
 def parse_schedule(text: str) -> list[str]:
     """Return the tokens of a schedule such as `A1 B1 A2 A!`. Raise InvalidValues if one is wrong.
 
-    * `A!` strikes A before its next step.
-    * `A2!3` strikes A in its second step, after three events of this step.
-    * `A0!3` strikes A before its first step, after three events.
+    * `A2` is the second step of A.
+    * `A!` kills A before its next step. FAULTS has the signs of other faults.
+    * `A2!3` kills A in its second step, after three events of this step.
+    * `A0!3` kills A before its first step, after three events.
     """
     tokens = text.split()
     for token in tokens:
@@ -110,14 +133,20 @@ def parse_schedule(text: str) -> list[str]:
     return tokens
 
 
-def parts_of(token: str) -> tuple[str, str, str]:
-    """Return the step, the strike and the number of events of a token, as text.
+def parse_token(token: str) -> ParsedToken:
+    """Return the parts of a token. parse_schedule() has checked it."""
+    step, fault, events = _TOKEN.findall(token)[0]
+    return ParsedToken(
+        worker=step[0],
+        step=step,
+        fault=fault,
+        events_before_fault=int(events) if events else None,
+    )
 
-    For `A2!3`, these are `A2`, `!` and `3`: the strike hits A in its second step, after three
-    events. A part is empty if the token does not have it: for `A2`, the last two.
-    """
-    step, strike, events = _TOKEN.findall(token)[0]
-    return step, strike, events
+
+def worker_of(token: str) -> str:
+    """Return the worker of a token, for example A for `A2` and for `A!`."""
+    return token[0]
 
 
 def bad_schedule(text: str, problem: str) -> InvalidValues:

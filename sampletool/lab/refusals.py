@@ -20,28 +20,32 @@ import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
-from ..kit.stepping import tracee
+from ..kit.stepping import open_files, reported_calls, tracee
 from . import place, worker
 from .outcome import REFUSED
 from .scenario import PACKAGE
 
-_CHANGES = {
-    "os.chmod": 1,
-    "os.chown": 1,
-    "os.link": 2,
-    "os.mkdir": 1,
-    "os.remove": 1,
-    "os.removexattr": 1,
-    "os.rename": 2,
-    "os.rmdir": 1,
-    "os.setxattr": 1,
-    "os.truncate": 1,
-    "os.utime": 1,
+_CHANGED_FILES: Mapping[str, Sequence[int]] = {
+    "os.chmod": [0],
+    "os.chown": [0],
+    "os.link": [0, 1],
+    "os.mkdir": [0],
+    "os.remove": [0],
+    "os.removexattr": [0],
+    "os.rename": [0, 1],
+    "os.rmdir": [0],
+    "os.setxattr": [0],
+    # The first argument is only the text of the link.
+    "os.symlink": [1],
+    "os.truncate": [0],
+    "os.utime": [0],
 }
-"""The events that change files, and for each the number of its first arguments that are paths."""
+"""The audit events that change files, and the positions of the arguments that name these files."""
 
 _CANNOT_BE_STEPPED = {
     "ctypes": "calls C code (ctypes)",
@@ -65,6 +69,9 @@ _STARTS_A_THREAD = (
     "a thread for each worker"
 )
 _STARTS_ANOTHER_THREAD = "starts a thread, but the lab starts the threads: one for each worker"
+
+_INSTEAD_OF_THE_CLOCK = "leave the time out, or use a fixed number such as 0"
+_INSTEAD_OF_CHANCE = "use the name of the worker or a fixed value instead"
 
 _CLOCKS = ("monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns")
 _CLOCK_READERS = ("asctime", "ctime", "gmtime", "localtime", "strftime")
@@ -101,53 +108,77 @@ _RECORD_LOCKS = tuple(
     if hasattr(fcntl, name)
 )
 _DEVICES = ("/dev/null", "/dev/stderr", "/dev/stdout", "/dev/tty")
-_LAB_MODULES = (__file__, tracee.__file__, place.__file__, worker.__file__)
+_LAB_MODULES = (
+    __file__,
+    open_files.__file__,
+    place.__file__,
+    reported_calls.__file__,
+    tracee.__file__,
+    worker.__file__,
+)
 """The modules of the lab that may be on the stack of a call that the learner's file has made."""
+
+
+@dataclass(frozen=True)
+class _RefusedFunction:
+    """A function that a worker may not call."""
+
+    module: Any
+    name: str
+    problem: str
+    """The reason, as the rest of a sentence that begins with `worker()`."""
 
 
 class Refusals:
     """Refuses calls of the functions of a learner's file."""
 
-    def __init__(self, file: str, *, workers_are_threads: bool = False) -> None:
+    def __init__(self, path: str, *, workers_are_threads: bool = False) -> None:
         self.part = ""
-        """The name of the function of the file that runs now."""
-        self._directory = f"{os.path.dirname(file)}/"
+        """The function of the file that runs: worker, prepare, always or invariant."""
+        self._path = path
+        self._directory = f"{os.path.dirname(path)}/"
         # The functions run in a subdirectory of their scratch directory.
-        self._scratch = f"{os.path.dirname(os.getcwd())}/"
+        self._scratch_directory = f"{os.path.dirname(os.getcwd())}/"
+        """The file may only change files in this directory."""
         self._workers_are_threads = workers_are_threads
 
     def start(self) -> None:
         """Begin to refuse calls that cannot be stepped. Call this before the file is run."""
         sys.addaudithook(self._handle_audit_event)
+        for function in self._refused_functions():
+            self._replace(function)
+        self._replace_sleep()
+        Datetime.refusals = self
+        datetime.datetime = Datetime  # type: ignore[misc]
+
+    def refuse_if_working(self, problem: str) -> None:
+        """Refuse the current call if a worker of the file makes it, with the line of the file."""
+        frame = self._calling_frame()
+        if frame is None:
+            return
+        line = f"line {frame.f_lineno}"
+        path = frame.f_code.co_filename
+        if path != self._path:
+            line = f"{line} of {os.path.basename(path)}"
+        exit_with(f"{line}: worker() {problem}", REFUSED)
+
+    def _refused_functions(self) -> Iterator[_RefusedFunction]:
+        """Yield the functions that have no audit event and that a worker may not call."""
         for name in (*_CLOCKS, *_CLOCK_READERS):
-            self._refuse_call(time, name, f"reads the clock (time.{name})")
-        self._refuse_datetime()
-        self._skip_sleep()
+            problem = f"reads the clock (time.{name}); {_INSTEAD_OF_THE_CLOCK}"
+            yield _RefusedFunction(time, name, problem)
         for name in _TEMPORARY_FILES:
             problem = f"creates a file with a random name (tempfile.{name})"
-            self._refuse_call(tempfile, name, f"{problem}; use a fixed name such as data.tmp")
-        self._refuse_chance()
+            instead = "use a fixed name such as data.tmp"
+            yield _RefusedFunction(tempfile, name, f"{problem}; {instead}")
+        yield from _functions_of_chance()
         for name in ("mkfifo", "mknod"):
-            self._refuse_call(os, name, f"uses a special file (os.{name})")
+            yield _RefusedFunction(os, name, f"uses a special file (os.{name})")
         # Before Python 3.13, the start of a thread is no audit event.
-        self._refuse_call(_thread, "start_new_thread", self._thread_problem())
+        yield _RefusedFunction(_thread, "start_new_thread", self._thread_problem())
         for name in ("_start_new_thread", "_start_joinable_thread"):
             if hasattr(threading, name):
-                self._refuse_call(threading, name, self._thread_problem())
-
-    def _refuse_chance(self) -> None:
-        """Refuse functions that return random values."""
-        for name in _RANDOM_FUNCTIONS:
-            self._refuse_call(random, name, f"depends on chance (random.{name})")
-        for name in ("Random", "SystemRandom"):
-            self._refuse_call(random, name, f"depends on chance (random.{name})")
-        for name in _SECRETS:
-            self._refuse_call(secrets, name, f"depends on chance (secrets.{name})")
-        for name in ("urandom", "getrandom"):
-            self._refuse_call(os, name, f"depends on chance (os.{name})")
-        for name in ("uuid1", "uuid4"):
-            problem = f"depends on chance (uuid.{name})"
-            self._refuse_call(uuid, name, f"{problem}; for a file name, use the name of the worker")
+                yield _RefusedFunction(threading, name, self._thread_problem())
 
     def _thread_problem(self) -> str:
         """Return the reason to refuse a thread."""
@@ -155,113 +186,136 @@ class Refusals:
             return _STARTS_ANOTHER_THREAD
         return _STARTS_A_THREAD
 
-    def _skip_sleep(self) -> None:
+    def _replace(self, function: _RefusedFunction) -> None:
+        """Replace a function with one that refuses calls of a worker."""
+        original = getattr(function.module, function.name)
+
+        def refuse_or_call(*arguments: Any, **keywords: Any) -> Any:
+            """Refuse the call if a worker makes it. Otherwise make it."""
+            self.refuse_if_working(function.problem)
+            return original(*arguments, **keywords)
+
+        setattr(function.module, function.name, refuse_or_call)
+
+    def _replace_sleep(self) -> None:
         """Replace time.sleep(). Workers do not sleep: the schedule decides when they run."""
         original = time.sleep
 
         def sleep(seconds: Any) -> None:
-            if not self._is_working():
+            """Sleep, unless a worker calls this."""
+            if self._calling_frame() is None:
                 original(seconds)
 
         time.sleep = sleep
 
-    def _refuse_call(self, module: Any, name: str, problem: str) -> None:
-        """Replace a function with one that refuses calls of a worker, with this problem."""
-        original = getattr(module, name)
-
-        def refusing(*args: Any, **named: Any) -> Any:
-            if self._is_working():
-                refuse(problem)
-            return original(*args, **named)
-
-        setattr(module, name, refusing)
-
-    def _refuse_datetime(self) -> None:
-        """Replace datetime.datetime with a class that refuses to return the present time."""
-        refusals = self
-
-        class Datetime(datetime.datetime):
-            """A datetime that refuses to return the present time to a worker."""
-
-            @classmethod
-            def now(cls, tz: Any = None) -> Any:
-                if refusals._is_working():
-                    refuse("reads the clock (datetime.now)")
-                return super().now(tz)
-
-            @classmethod
-            def utcnow(cls) -> Any:
-                if refusals._is_working():
-                    refuse("reads the clock (datetime.utcnow)")
-                return super().utcnow()
-
-            @classmethod
-            def today(cls) -> Any:
-                if refusals._is_working():
-                    refuse("reads the clock (datetime.today)")
-                return super().today()
-
-        datetime.datetime = Datetime  # type: ignore[misc]
-
-    def _handle_audit_event(self, event: str, args: tuple[Any, ...]) -> None:
+    def _handle_audit_event(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Refuse an audit event that cannot be stepped, or that changes a file elsewhere."""
-        problem = self._find_problem(event, args)
-        if problem is not None and self._is_working():
-            refuse(problem)
-        for path in _changed_paths(event, args):
+        problem = self._find_problem(event, arguments)
+        if problem is not None:
+            self.refuse_if_working(problem)
+        for path in _changed_paths(event, arguments):
             if isinstance(path, int):
+                # A descriptor. The opening of its file was checked.
                 continue
             absolute = os.path.abspath(os.fsdecode(path))
-            if not absolute.startswith(self._scratch) and absolute not in _DEVICES:
+            if not absolute.startswith(self._scratch_directory) and absolute not in _DEVICES:
                 refuse(f"changes {absolute}, outside of its own directory", self.part)
 
-    def _find_problem(self, event: str, args: tuple[Any, ...]) -> str | None:
+    def _find_problem(self, event: str, arguments: tuple[Any, ...]) -> str | None:
         """Return the reason why the event cannot be stepped, or None if it can."""
         if event == "_thread.start_joinable_thread":
             return self._thread_problem()
-        if event == "os.kill" and args[1] != 0:
-            return f"sends a signal (os.kill with signal {int(args[1])}; only 0 can be stepped)"
-        is_record_lock = event in ("fcntl.lockf", "os.lockf")
-        if event == "fcntl.fcntl" and args[1] in _RECORD_LOCKS:
-            is_record_lock = True
-        if is_record_lock:
+        if event == "os.kill":
+            _pid, signal_number = arguments
+            if signal_number == 0:
+                return None
+            return (
+                f"sends a signal (os.kill with signal {int(signal_number)}; only 0 can be stepped)"
+            )
+        if _is_record_lock(event, arguments):
             return "takes a record lock (lockf), which cannot be stepped; use fcntl.flock"
         if event == "fcntl.flock" and self._workers_are_threads:
             return "locks a file (flock), but its workers are threads; use threading.Lock"
         family = event.partition(".")[0]
         return _CANNOT_BE_STEPPED.get(event, _CANNOT_BE_STEPPED.get(family))
 
-    def _is_working(self) -> bool:
-        """Return whether the current call comes from a worker of the file.
+    def _calling_frame(self) -> FrameType | None:
+        """Return the frame of the file that makes the current call. Return None if it is no worker.
 
         A call of the tool's own code does not count, even if the file has called this code.
         """
         if self.part != "worker":
-            return False
+            return None
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             path = frame.f_code.co_filename
             if path.startswith(self._directory):
-                return True
+                return frame
             if path.startswith(f"{PACKAGE}/") and path not in _LAB_MODULES:
-                return False
+                return None
             if path == "<frozen importlib._bootstrap>":
                 # Calls during an import do not count: for example, ctypes then loads a library.
-                return False
+                return None
             frame = frame.f_back
-        return False
+        return None
 
 
-def _changed_paths(event: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+class Datetime(datetime.datetime):
+    """A datetime that refuses to return the present time to a worker."""
+
+    refusals: ClassVar[Refusals]
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        """Return the present time, like datetime.now()."""
+        cls.refusals.refuse_if_working(f"reads the clock (datetime.now); {_INSTEAD_OF_THE_CLOCK}")
+        return super().now(tz)
+
+    @classmethod
+    def utcnow(cls) -> Any:
+        """Return the present time, like datetime.utcnow()."""
+        problem = f"reads the clock (datetime.utcnow); {_INSTEAD_OF_THE_CLOCK}"
+        cls.refusals.refuse_if_working(problem)
+        return super().utcnow()
+
+    @classmethod
+    def today(cls) -> Any:
+        """Return the present time, like datetime.today()."""
+        problem = f"reads the clock (datetime.today); {_INSTEAD_OF_THE_CLOCK}"
+        cls.refusals.refuse_if_working(problem)
+        return super().today()
+
+
+def _functions_of_chance() -> Iterator[_RefusedFunction]:
+    """Yield the functions that return random values."""
+    names_by_module: list[tuple[Any, Sequence[str]]] = [
+        (random, (*_RANDOM_FUNCTIONS, "Random", "SystemRandom")),
+        (secrets, _SECRETS),
+        (os, ("urandom", "getrandom")),
+        (uuid, ("uuid1", "uuid4")),
+    ]
+    for module, names in names_by_module:
+        for name in names:
+            problem = f"depends on chance ({module.__name__}.{name}); {_INSTEAD_OF_CHANCE}"
+            yield _RefusedFunction(module, name, problem)
+
+
+def _is_record_lock(event: str, arguments: tuple[Any, ...]) -> bool:
+    """Return whether the event takes or releases a lock other than that of flock()."""
+    if event == "fcntl.fcntl":
+        _descriptor, command, *_ = arguments
+        return command in _RECORD_LOCKS
+    return event in ("fcntl.lockf", "os.lockf")
+
+
+def _changed_paths(event: str, arguments: tuple[Any, ...]) -> list[Any]:
     """Return the paths and descriptors of the files that the event changes."""
     if event == "open":
-        if args[2] & (os.O_WRONLY | os.O_RDWR):
-            return args[:1]
-        return ()
-    if event == "os.symlink":
-        # The first argument is only the text of the link.
-        return args[1:2]
-    return args[: _CHANGES.get(event, 0)]
+        path, _mode, flags = arguments
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            return [path]
+        return []
+    return [arguments[position] for position in _CHANGED_FILES.get(event, [])]
 
 
 def refuse(problem: str, part: str = "worker") -> NoReturn:

@@ -4,14 +4,14 @@ Each file in scenarios/ describes one race. Its docstring tells the story, and i
 `scenario` has the facts. The lab finds these functions of the file by name:
 
 * `prepare(directory)` fills the scratch directory before a run.
-* `look(directory)` returns the state that the workers share. The lab calls it after every step,
-  and the picture shows it as text. If the invariant needs more than text, `look` returns an object
-  with a `__str__`.
+* `read_state(directory)` returns the state that the workers share. The lab calls it after every
+  step, and the picture shows it as text. If the invariant needs more than text, `read_state`
+  returns an object with a `__str__`.
 * `invariant(history)` is a generator that yields a sentence for each problem. Its docstring is the
   promise in words. It judges the whole history: each write by the state before it, and each
   response by the state at that moment. The lab calls it after every step, and at the end, when
-  `history.is_over`. It reads no file, because `look` has read the state already. After a power
-  cut, the lab calls it for each possible state of the disk.
+  `history.is_finished`. It reads no file, because `read_state` has read the state already. After
+  a power cut, the lab calls it for each possible state of the disk.
 * Each variant has a function with its name, with `_` for `-`. `naive` has the usual bug, and
   `wrong-…` are tempting fixes that do not work. `fixed`, and perhaps `fixed-…`, run production
   code: a command of the tool, or one function of it. If the tool has no such command, the page
@@ -21,13 +21,13 @@ Some fields of `scenario`:
 
 * `steps` names the steps of the workers in all variants. A variant may have steps of its own.
 * `threads` says that the workers are threads. Each variant is a function of the file, and the
-  threads share the file's module-level variables. `prepare` and `look` run in the process of the
-  threads. `invariant` runs in the lab's process, and judges what `look` has returned. A step can be
-  one of the events `memory.read`, `memory.write`, `memory.call`, `lock.acquire` and `lock.release`.
-  The `file` of such a step is the variable or the lock.
+  threads share the file's module-level variables. `prepare` and `read_state` run in the process
+  of the threads. `invariant` runs in the lab's process, and judges what `read_state` has returned.
+  A step can be one of the events `memory.read`, `memory.write`, `memory.call`, `lock.acquire` and
+  `lock.release`. The `file` of such a step is the variable or the lock.
 * `mechanisms` lists what makes the fixed variant right. Each entry is a small change of production
   code that removes one mechanism. With this change, serial runs are still right, but `lab check`
-  finds the problem in `breaks`.
+  finds the problem in `expected_problem`.
 
 The commands, the tests, the pages and `make mutants` read these files. No file has to be
 registered.
@@ -37,7 +37,6 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -62,10 +61,10 @@ NAIVE, FIXED = "naive", "fixed"
 NAMED_STEPS, EVERY_STEP = "named-steps", "every-step"
 LETTERS = "ABCDEFGH"
 KILL, INTERRUPT, POWER_CUT = "!", "~", "*"
-STRIKES = {KILL: "kill -9", INTERRUPT: "signal TERM", POWER_CUT: "power cut"}
-"""The failures that can hit the first worker between two of its steps."""
+FAULTS = {KILL: "kill -9", INTERRUPT: "signal TERM", POWER_CUT: "power cut"}
+"""The faults that can hit worker A between two of its steps: their signs and their names."""
 _IN_THE_FILE: Any = None
-"""The placeholder for a field that `find` fills from the file of the scenario."""
+"""The placeholder for a field that `find_scenario` fills from the file of the scenario."""
 
 
 @dataclass(frozen=True)
@@ -83,80 +82,99 @@ class Step:
     """The kind of opening or locking."""
     statement: str = ""
     """A pattern for the beginning of the SQL statement. Case does not matter."""
-    after: tuple[str, ...] = ()
+    after_steps: tuple[str, ...] = ()
     """The names of the possible previous steps. `start` is the beginning of the worker."""
-    waits: bool = False
+    waits_in_loop: bool = False
     """Whether a worker that reaches this step twice in a row is waiting."""
-    holds: bool = False
-    """Whether the worker holds the lock after this step, until it exits or a step `frees` it."""
-    frees: bool = False
-    """Whether this step releases the lock."""
+    takes_lock: bool = False
+    """Whether the worker holds the lock after this step, until it exits or releases the lock."""
+    releases_lock: bool = False
 
     def begins_with(self, event: Event, previous_step: str) -> bool:
         """Return whether this step begins with this event, after the step named `previous_step`."""
         if event.name != self.event:
             return False
-        if not fnmatchcase(os.path.basename(event.path), self.file):
+        file_name = os.path.basename(event.path)
+        if not fnmatchcase(file_name, self.file):
             return False
-        if self.after and previous_step not in self.after:
+        if self.after_steps and previous_step not in self.after_steps:
             return False
-        statement = " ".join(event.facts.get("statement", "").upper().split())
-        if not fnmatchcase(statement, f"{self.statement.upper()}*"):
+        if not self._matches_statement(event):
             return False
-        return self.kind == "any" or self.kind in _kinds_of(event.facts)
+        return self.kind == "any" or self.kind in _kinds_of_call(event)
+
+    def _matches_statement(self, event: Event) -> bool:
+        """Return whether the SQL statement of the event begins with the statement of this step.
+
+        Ignore the case, and how the words are separated. An event without a statement matches only
+        a step without one.
+        """
+        statement = " ".join(event.facts.get("statement", "").split())
+        return fnmatchcase(statement.upper(), f"{self.statement.upper()}*")
 
 
-def _kinds_of(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the kinds of opening and locking that match the arguments of a call."""
-    flags = facts.get("flags", 0)
-    yield "write" if flags & (os.O_WRONLY | os.O_RDWR) else "read"
-    if flags & os.O_EXCL:
-        yield "create"
-    yield "unlock" if facts.get("operation", 0) & fcntl.LOCK_UN else "lock"
+def _kinds_of_call(event: Event) -> set[str]:
+    """Return the kinds that a call has as an opening of a file, and as an operation of flock()."""
+    open_flags = event.facts.get("flags", 0)
+    lock_operation = event.facts.get("operation", 0)
+    kinds = set()
+    if open_flags & (os.O_WRONLY | os.O_RDWR):
+        kinds.add("write")
+    else:
+        kinds.add("read")
+    if open_flags & os.O_EXCL:
+        kinds.add("create")
+    if lock_operation & fcntl.LOCK_UN:
+        kinds.add("unlock")
+    else:
+        kinds.add("lock")
+    return kinds
 
 
 @dataclass(frozen=True)
-class Moment:
-    """One step of one worker, or a failure that hit it. No other worker ran at that time."""
+class TakenStep:
+    """One step of one worker, or a fault that hit it. No other worker ran at that time."""
 
     worker: str
-    before: Any
-    """The state that `look` returned before the step."""
-    after: Any
-    """The state that `look` returned after the step."""
-    holders: Sequence[str] = ()
+    state_before: Any
+    """The state that `read_state` returned before the step."""
+    state_after: Any
+    """The state that `read_state` returned after the step."""
+    lock_holders: Sequence[str] = ()
     """The workers that hold the lock after the step. If there are several, the lock is broken."""
     is_blocked: bool = False
     """Whether the worker has to wait for another worker."""
-    is_struck: bool = False
+    is_fault: bool = False
     """Whether the worker did not take a step, but was killed or interrupted."""
-    ended: Ended | None = None
+    exit_result: Ended | None = None
     """The exit code and output of the worker, if it exited by itself in this step."""
 
 
-def response_of(ended: Ended | None) -> Any:
+def response_of(exit_result: Ended | None) -> Any:
     """Return the JSON that a worker has printed, or None if it still runs or has printed none."""
-    if ended is None:
+    if exit_result is None:
         return None
-    with suppress(ValueError):
-        return json.loads(ended.stdout)
-    return None
+    try:
+        return json.loads(exit_result.stdout)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True)
 class History:
-    """Everything that has happened in a run so far."""
+    """Everything that has happened in a run so far. An invariant judges it."""
 
-    letters: Sequence[str]
-    moments: Sequence[Moment]
-    """The steps and failures in their order. With `--by-luck`, only the end of each worker."""
-    now: Any
-    """The state that `look` returns now. After a power cut, a possible state of the disk."""
-    is_over: bool = True
-    """Whether all workers have ended."""
+    workers: Sequence[str]
+    """The names of the workers: A, B and so on."""
+    taken_steps: Sequence[TakenStep]
+    """The steps and faults in their order. With `--by-luck`, only the end of each worker."""
+    state: Any
+    """The state that `read_state` returns now. After a power cut, a possible state of the disk."""
+    is_finished: bool = True
+    """Whether all workers have exited."""
     directory: Path = Path()
     """The scratch directory. Only the invariant of a learner's file reads files in it."""
-    disks: Callable[[], Iterator[Files]] = lambda: iter(())
+    disks_after_power_cut: Callable[[], Iterator[Files]] = lambda: iter(())
     """A function that yields each possible state of the disk if the power fails now.
 
     It knows only the writes of A.
@@ -166,38 +184,38 @@ class History:
     def exit_codes(self) -> dict[str, int]:
         """The exit codes of the workers that have exited by themselves."""
         exit_codes = {}
-        for moment in self.moments:
-            if moment.ended is not None:
-                exit_codes[moment.worker] = moment.ended.status
+        for step in self.taken_steps:
+            if step.exit_result is not None:
+                exit_codes[step.worker] = step.exit_result.status
         return exit_codes
 
     @property
     def responses(self) -> dict[str, Any]:
         """The JSON responses of the workers that have printed one."""
         responses = {}
-        for moment in self.moments:
-            response = response_of(moment.ended)
+        for step in self.taken_steps:
+            response = response_of(step.exit_result)
             if response is not None:
-                responses[moment.worker] = response
+                responses[step.worker] = response
         return responses
 
     @property
-    def succeeded(self) -> list[str]:
+    def successful_workers(self) -> list[str]:
         """The workers that exited with code 0."""
-        return [letter for letter in self.letters if self.exit_codes.get(letter) == 0]
+        return [worker for worker in self.workers if self.exit_codes.get(worker) == 0]
 
     @property
-    def failed(self) -> list[str]:
+    def failed_workers(self) -> list[str]:
         """The workers that exited with an error."""
-        return [letter for letter, exit_code in self.exit_codes.items() if exit_code != 0]
+        return [worker for worker, exit_code in self.exit_codes.items() if exit_code != 0]
 
     @property
-    def broken_locks(self) -> list[str]:
-        """A sentence for each group of workers that held one lock at the same moment."""
+    def lock_problems(self) -> list[str]:
+        """A sentence for each group of workers that held the lock at the same moment."""
         groups = set()
-        for moment in self.moments:
-            if len(moment.holders) > 1:
-                groups.add(" and ".join(moment.holders))
+        for step in self.taken_steps:
+            if len(step.lock_holders) > 1:
+                groups.add(" and ".join(step.lock_holders))
         return [f"{group} held the lock at the same moment." for group in sorted(groups)]
 
 
@@ -214,23 +232,26 @@ class Variant:
     program: Callable[..., Any] | tuple[str, ...] = ()
     """A function, or the arguments of the tool.
 
-    A function gets the worker's letter, and runs in the scratch directory. A coroutine function
-    also gets the scenario's `world`. {worker} in the arguments is replaced by the letter.
+    A function gets the name of the worker, and runs in the scratch directory. A coroutine function
+    also gets the shared memory of the scenario. {worker} in the arguments is replaced by the name.
     """
     steps: tuple[Step, ...] = ()
     """Replaces the scenario's field with this name."""
-    breaks: str = ""
+    expected_problem: str = ""
     """A part of the sentence to report first if the invariant finds several problems."""
     prepare: Any = None
     """Replaces the scenario's function with this name."""
-    in_turn: bool | None = None
+    one_after_another: bool | None = None
     """Replaces the scenario's field with this name."""
-    strikes: str | None = None
+    faults: str | None = None
     """Replaces the scenario's field with this name."""
-    takes_every_step: bool = False
+    stops_at_every_call: bool = False
     """Whether every call that uses files is a step, and not only the named steps."""
-    worker: tuple[str, ...] = ()
-    """The module that each worker runs, and its arguments without the letter. Filled by `find`."""
+    worker_command: tuple[str, ...] = ()
+    """The module that each worker runs, and its arguments without the worker's name.
+
+    `find_scenario` fills this field.
+    """
 
     def step_at(self, event: Event, previous_step: str) -> Step | None:
         """Return the named step that begins with this event, or None if no step does."""
@@ -241,18 +262,17 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Removal:
-    """A mechanism of the fixed variant, and the change of the production code that removes it."""
+class Mutation:
+    """A change of production code that removes one mechanism of the fixed variant."""
 
     function: str
     """The file below the package and, after a colon, the function or class."""
     summary: str
     """The effect of the change, as part of a sentence."""
-    pattern: str
-    """The mechanism in that function, as syntax: see tests/kit/mutants/source.py."""
-    instead: str
-    """The code that replaces it."""
-    breaks: str
+    original_code: str
+    """The code of the mechanism in that function, as syntax: see tests/kit/mutants/source.py."""
+    replacement_code: str
+    expected_problem: str
     """A part of the sentence that `lab check` prints when the mechanism is missing."""
 
 
@@ -272,35 +292,35 @@ class Scenario:
     """A name for the shared data: the heading of the last column in the picture."""
     variants: Mapping[str, Variant]
     """The variants by their names, such as `naive` and `fixed`."""
-    mechanisms: tuple[Removal, ...]
-    symbol: str
+    mechanisms: tuple[Mutation, ...]
+    production_code: str
     """The production code that prevents the race, as module:name."""
     subtitle: str = ""
     """The story in one sentence."""
     steps: tuple[Step, ...] = ()
-    look: Callable[[Path], Any] = _IN_THE_FILE
+    read_state: Callable[[Path], Any] = _IN_THE_FILE
     invariant: Callable[[History], Iterator[str]] = _IN_THE_FILE
     no_verb: str = ""
     """A sentence that names the shown code, if no command of the tool prevents the race."""
-    private: tuple[str, ...] = ()
+    private_variables: tuple[str, ...] = ()
     """The local variables, or their attributes, that hold a worker's own copy of shared data."""
     workers: int = 2
     threads: bool = False
     """Whether the workers are threads of one process, which share the variables of the file."""
-    world: Callable[[], Any] | None = None
-    """A function that creates the shared memory, if the workers are coroutines of one process."""
-    strikes: str = ""
-    """The failures that can hit the first worker at each of its steps, as keys of STRIKES."""
-    in_turn: bool = False
-    """Whether each worker begins only when the one before it has ended."""
+    create_shared_memory: Callable[[], Any] | None = None
+    """The function for this, if the workers are coroutines of one process."""
+    faults: str = ""
+    """The signs of the faults that can hit worker A at each of its steps: keys of FAULTS."""
+    one_after_another: bool = False
+    """Whether each worker begins only when the one before it has exited."""
     every_step_workers: int | None = None
     """The number of workers when `lab check` takes every call as a step. None means `workers`."""
-    steps_every_call: bool = True
+    checks_every_call: bool = True
     """Whether `lab check` also takes every call of the fixed variants as a step."""
     name: str = ""
-    """The name of its file, with `-` for `_`. Filled by `find`."""
+    """The name of its file, with `-` for `_`. Filled by `find_scenario`."""
     story: str = ""
-    """The docstring of its file. Filled by `find`."""
+    """The docstring of its file. Filled by `find_scenario`."""
 
     @property
     def promise(self) -> str:
@@ -308,13 +328,13 @@ class Scenario:
         return " ".join((self.invariant.__doc__ or "").split())
 
 
-def names() -> list[str]:
+def scenario_names() -> list[str]:
     """Return the names of all scenarios in alphabetical order."""
-    return sorted(_modules())
+    return sorted(_modules_by_scenario())
 
 
 @cache
-def _modules() -> dict[str, str]:
+def _modules_by_scenario() -> dict[str, str]:
     """Return the name of each scenario's module, by the name of the scenario."""
     package = import_module(SCENARIOS)
     modules = {}
@@ -329,75 +349,78 @@ def _modules() -> dict[str, str]:
 
 def module_of(name: str) -> Any:
     """Return the module of a scenario. Raise ScenarioNotFound if there is no such scenario."""
-    if name not in _modules():
-        raise ScenarioNotFound(scenario=name, suggestion=did_you_mean(name, names()))
-    return import_module(_modules()[name])
+    modules = _modules_by_scenario()
+    if name not in modules:
+        raise ScenarioNotFound(scenario=name, suggestion=did_you_mean(name, scenario_names()))
+    return import_module(modules[name])
 
 
-def find(name: str) -> Scenario:
+def find_scenario(name: str) -> Scenario:
     """Return a scenario whose empty fields are filled from its file.
 
     Raise ScenarioNotFound if there is no such scenario.
     """
     module = module_of(name)
-    scenario: Scenario = module.scenario
-    variants = {}
-    for variant_name, variant in scenario.variants.items():
-        variants[variant_name] = _complete(variant, variant_name, scenario, module, name)
-    return replace(
-        scenario,
-        look=module.look,
+    incomplete: Scenario = module.scenario
+    scenario = replace(
+        incomplete,
+        read_state=module.read_state,
         invariant=module.invariant,
-        variants=variants,
         name=name,
         story=cleandoc(module.__doc__),
     )
+    variants = {}
+    for variant_name, variant in scenario.variants.items():
+        variants[variant_name] = _complete_variant(variant, variant_name, scenario, module)
+    return replace(scenario, variants=variants)
 
 
-def _complete(
+def _complete_variant(
     variant: Variant,
     variant_name: str,
     scenario: Scenario,
     module: Any,
-    name: str,
 ) -> Variant:
     """Return the variant with its empty fields filled from the scenario and from its module."""
     program = variant.program
     if not program:
         program = getattr(module, variant_name.replace("-", "_"))
-    in_turn = variant.in_turn
-    if in_turn is None:
-        in_turn = scenario.in_turn
-    strikes = variant.strikes
-    if strikes is None:
-        strikes = scenario.strikes
+    one_after_another = variant.one_after_another
+    if one_after_another is None:
+        one_after_another = scenario.one_after_another
+    faults = variant.faults
+    if faults is None:
+        faults = scenario.faults
     return replace(
         variant,
         program=program,
         steps=variant.steps or scenario.steps,
         prepare=variant.prepare or module.prepare,
-        in_turn=in_turn,
-        strikes=strikes,
-        worker=_worker_of(scenario, name, variant_name, NAMED_STEPS),
+        one_after_another=one_after_another,
+        faults=faults,
+        worker_command=_worker_command(scenario, variant_name, NAMED_STEPS),
     )
 
 
-def _worker_of(scenario: Scenario, name: str, variant_name: str, steps: str) -> tuple[str, ...]:
-    """Return the name of the module that runs a worker of this variant, then its arguments."""
-    if scenario.world is not None:
-        return ("sampletool.lab.coroutines", name, variant_name)
+def _worker_command(scenario: Scenario, variant_name: str, steps: str) -> tuple[str, ...]:
+    """Return the name of the module that runs a worker of this variant, then its arguments.
+
+    `steps` is NAMED_STEPS or EVERY_STEP. Workers that share memory do not need it.
+    """
+    if scenario.create_shared_memory is not None:
+        return ("sampletool.lab.coroutines", scenario.name, variant_name)
     if scenario.threads:
-        return ("sampletool.lab.scenario_threads", name, variant_name)
-    return ("sampletool.lab.worker", name, variant_name, steps)
+        return ("sampletool.lab.scenario_threads", scenario.name, variant_name)
+    return ("sampletool.lab.worker", scenario.name, variant_name, steps)
 
 
 def with_every_step(scenario: Scenario, variant_name: str) -> Scenario:
-    """Return the scenario with only this variant. Every call is a step, and no failure occurs."""
+    """Return the scenario with only this variant. Every call is a step, and no fault occurs."""
     variant = replace(
         scenario.variants[variant_name],
-        takes_every_step=True,
-        strikes="",
-        worker=_worker_of(scenario, scenario.name, variant_name, EVERY_STEP),
+        stops_at_every_call=True,
+        faults="",
+        worker_command=_worker_command(scenario, variant_name, EVERY_STEP),
     )
     return replace(scenario, variants={variant_name: variant})
 

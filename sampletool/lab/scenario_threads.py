@@ -1,6 +1,6 @@
 """The program for a scenario whose workers are threads: run one of its variants in this process.
 
-    python -m sampletool.lab.scenario_threads SOCKET SCENARIO VARIANT LETTERS
+    python -m sampletool.lab.scenario_threads SOCKET SCENARIO VARIANT WORKERS
 
 This program loads the scenario's file again, after it has replaced threading.Lock. The module that
 the fork server has loaded has real locks, at which a thread does not stop. threads.py explains how
@@ -23,7 +23,10 @@ from .outcome import FAILED, Outcome
 from .place import place_of
 from .position import position_of_frame
 from .scenario import PACKAGE, Scenario, module_of
-from .threads import Threads, replace_locks, serve
+from .source_line import line_in_file
+from .stepped_lock import replace_locks
+from .thread_server import serve
+from .threads import Threads
 
 
 class ThreadedScenario:
@@ -44,7 +47,7 @@ class ThreadedScenario:
         assert spec.origin is not None
         module = importlib.util.module_from_spec(spec)
         replace_locks(self.threads, vars(module))
-        # pickle finds the classes of the object that `look` returns under this name.
+        # pickle finds the classes of the object that `read_state` returns under this name.
         sys.modules[module_name] = module
         source = Path(spec.origin).read_text()
         code = compile(source, spec.origin, "exec")
@@ -52,10 +55,10 @@ class ThreadedScenario:
         exec(code, vars(module))  # noqa: S102 - our own file
         return module
 
-    def work(self, letter: str) -> Outcome:
+    def work(self, worker_name: str) -> Outcome:
         """Run the function of the variant in this thread. Return how it ended."""
         try:
-            self._function(letter)
+            self._function(worker_name)
         except Exception as error:
             return Outcome(FAILED, f"{type(error).__name__}: {error}")
         return Outcome()
@@ -66,30 +69,33 @@ class ThreadedScenario:
         self._module.prepare(Path.cwd())
         return Outcome()
 
-    def look(self) -> str:
-        """Return the shared state that `look` of the scenario returns, pickled, as base64."""
-        shared_state = self._module.look(Path.cwd())
+    def shared_state(self) -> str:
+        """Return the state that `read_state` of the scenario returns, pickled, as base64."""
+        shared_state = self._module.read_state(Path.cwd())
         return base64.b64encode(pickle.dumps(shared_state)).decode()
 
     def describe(self, frame: FrameType) -> dict[str, Any]:
         """Return the position of the thread with this frame, its line of source and its place."""
-        facts = position_of_frame(frame, self._path, self._scenario.private)
-        _, _, line = str(facts["at"]).rpartition(":")
+        facts = position_of_frame(frame, self._path, self._scenario.private_variables)
+        line = line_in_file(self._path, frame)
         source = ""
-        if line.isdecimal():
-            source = linecache.getline(self._path, int(line))
-        facts["statement"] = source.strip()
-        facts["source"] = source.strip()
+        if line is not None:
+            source = linecache.getline(self._path, line).strip()
+        # The name of a step uses the source, and the position of a kill uses the statement.
+        facts["source"] = source
+        facts["statement"] = source
         facts["place"] = place_of(frame, (str(PACKAGE),))
         return facts
 
 
 def main() -> None:
-    """Load the scenario, and follow the commands of the lab."""
-    socket_descriptor, name, variant, letters = sys.argv[1:]
-    os.set_inheritable(int(socket_descriptor), False)
-    threaded_scenario = ThreadedScenario(name, variant)
-    serve(int(socket_descriptor), threaded_scenario, threaded_scenario.threads, letters)
+    """Load the scenario that the command line names, and follow the commands of the lab."""
+    socket_argument, scenario_name, variant, worker_names = sys.argv[1:]
+    socket_descriptor = int(socket_argument)
+    # Programs that a variant starts must not keep the connection to the lab open.
+    os.set_inheritable(socket_descriptor, False)
+    threaded_scenario = ThreadedScenario(scenario_name, variant)
+    serve(socket_descriptor, threaded_scenario, threaded_scenario.threads, worker_names)
 
 
 if __name__ == "__main__":

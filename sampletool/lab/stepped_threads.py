@@ -16,6 +16,7 @@ from typing import Any
 
 from ..kit.stepping.effects import Effects
 from ..kit.stepping.fork_server import ForkServer
+from ..kit.stepping.protocol import BLOCKED
 from ..kit.stepping.tracer import Ended, Event, SteppedProcess
 from .outcome import Outcome
 from .scenario import Step
@@ -59,10 +60,12 @@ class ThreadedProcess:
         our_socket.settimeout(_PATIENCE_SECONDS)
         self._socket = self._exit_stack.enter_context(our_socket)
         self._lines = self._exit_stack.enter_context(our_socket.makefile("rb"))
-        self.shared = ""
+        self.shared_state = ""
         """The state of the shared variables after the last step, as the program reports it."""
         self.locks_held: set[str] = set()
+        """The locks that a thread holds, by their names in the effects of a step."""
         self.threads: dict[str, SteppedThread] = {}
+        """The threads by the names of their workers."""
 
     def __enter__(self) -> "ThreadedProcess":
         """Wait until each thread has stopped before its first step. Raise CannotRun on failure."""
@@ -70,8 +73,9 @@ class ThreadedProcess:
             reports = self._receive()
             if "problem" in reports:
                 raise CannotRun(reports["problem"])
-            for letter, report in reports.items():
-                self.threads[letter] = SteppedThread(self, letter, self._store_state(report))
+            for worker_name, message in reports.items():
+                self._store_shared_state(message)
+                self.threads[worker_name] = SteppedThread(self, worker_name, _report_in(message))
         except BaseException:
             self.__exit__()
             raise
@@ -83,25 +87,21 @@ class ThreadedProcess:
         self._exit_stack.close()
         self._process.__exit__()
 
-    def resume(self, letter: str) -> "Report":
+    def resume(self, worker_name: str) -> "Report":
         """Let a thread take one step, and return its report."""
-        return self._store_state(self._ask(f"go {letter}"))
+        message = self._ask(f"go {worker_name}")
+        self._store_shared_state(message)
+        return _report_in(message)
 
     def run(self, part: str) -> Outcome:
         """Run prepare(), always() or invariant() of the file. Return how it ended."""
-        report = self._ask(f"run {part}")
-        return Outcome(**report["outcome"])
+        message = self._ask(f"run {part}")
+        return Outcome(**message["outcome"])
 
-    def _store_state(self, message: Mapping[str, Any]) -> "Report":
-        """Store the shared state in a message, and return the report about the thread."""
-        self.shared = message["shared"]
+    def _store_shared_state(self, message: Mapping[str, Any]) -> None:
+        """Store the shared state that a message contains."""
+        self.shared_state = message["shared"]
         self.locks_held = set(message["locks_held"])
-        outcome = message.get("outcome")
-        return Report(
-            stop=message["stop"],
-            effects=message["effects"],
-            outcome=None if outcome is None else Outcome(**outcome),
-        )
 
     def _ask(self, command: str) -> dict[str, Any]:
         """Send a command to the process, and return its reply."""
@@ -123,16 +123,25 @@ class ThreadedProcess:
 class Report:
     """The report about a thread after a step."""
 
-    stop: dict[str, Any] | None
+    next_stop: dict[str, Any] | None
     """The facts about its next stop. None if the thread has ended."""
     effects: Effects
+    """The resources that its last step has read or changed."""
     outcome: Outcome | None
     """The outcome of the thread. None while it runs."""
 
 
-def read_look(shared: str) -> Any:
-    """Return the object that `look` of the scenario has returned, see scenario_threads.py."""
-    return pickle.loads(base64.b64decode(shared))  # noqa: S301 - our own process wrote it
+def _report_in(message: Mapping[str, Any]) -> Report:
+    """Return the report about a thread that a message contains."""
+    outcome = None
+    if "outcome" in message:
+        outcome = Outcome(**message["outcome"])
+    return Report(next_stop=message["stop"], effects=message["effects"], outcome=outcome)
+
+
+def unpickle_state(text: str) -> Any:
+    """Return the object that `read_state` of the scenario has returned, see scenario_threads.py."""
+    return pickle.loads(base64.b64decode(text))  # noqa: S301 - our own process wrote it
 
 
 def _reason_in(stdout: bytes, stderr: bytes) -> str:
@@ -144,43 +153,46 @@ def _reason_in(stdout: bytes, stderr: bytes) -> str:
 
 
 class SteppedThread(SteppedProcess):
-    """A thread that stops before every event. `at` is this event, or None if it has ended."""
+    """A thread that stops before every event."""
 
-    def __init__(self, process: ThreadedProcess, letter: str, report: Report) -> None:
-        self._threads = process
-        self._letter = letter
+    def __init__(self, process: ThreadedProcess, worker_name: str, report: Report) -> None:
+        self._process_of_threads = process
+        self._worker_name = worker_name
         self._effects: Effects = {}
         self._outcome: Outcome | None = None
-        self.past: list[Event] = []
-        self.at: Event | None = None
+        self.past_events: list[Event] = []
+        self.next_event: Event | None = None
         self._store_report(report)
 
     def step(self) -> Event | None:
         """Let the thread execute its event. Return its next event, or None if it has ended."""
-        assert self.at is not None, "the thread is over"
-        self.past.append(self.at)
-        self._store_report(self._threads.resume(self._letter))
-        return self.at
+        assert self.next_event is not None, "the thread is over"
+        self.past_events.append(self.next_event)
+        self._store_report(self._process_of_threads.resume(self._worker_name))
+        return self.next_event
 
     def has_free_lock(self) -> bool:
         """Return whether the lock that the thread is about to take is free."""
-        assert self.at is not None
-        return self.at.facts["lock"] not in self._threads.locks_held
+        assert self.next_event is not None
+        return self.next_event.facts["lock"] not in self._process_of_threads.locks_held
 
     def finish(self) -> Ended:
         """Return the exit code and the output of the thread, as if it were a process."""
         assert self._outcome is not None, "the thread is not over"
-        reason = json.dumps(self._outcome.reason) if self._outcome.reason else ""
-        return Ended(self._outcome.exit_code, reason.encode(), self._outcome.reason.encode())
+        reason = self._outcome.reason
+        # A process would print the reason to stdout as JSON, and to stderr as text.
+        response = json.dumps(reason) if reason else ""
+        return Ended(self._outcome.exit_code, response.encode(), reason.encode())
 
     def _store_report(self, report: Report) -> None:
-        """Store the report about the thread. Set `at` to its next event."""
+        """Store the report about the thread. Set `next_event`."""
         self._effects = report.effects
         self._outcome = report.outcome
-        self.at = None
-        if report.stop is not None:
-            facts = dict(report.stop)
-            self.at = Event(facts.pop("event"), (facts["name"],), facts)
+        self.next_event = None
+        if report.next_stop is not None:
+            facts = dict(report.next_stop)
+            event_name = facts.pop("event")
+            self.next_event = Event(event_name, (facts["name"],), facts)
 
 
 class ThreadWorker(EveryStepWorker):
@@ -188,23 +200,26 @@ class ThreadWorker(EveryStepWorker):
 
     def can_continue(self) -> bool:
         """Return whether the thread can take its next step without waiting for a lock or value."""
-        event = self.stepped.at
+        event = self.stepped.next_event
         if event is None or self.waits_for is not None:
             return False
-        if event.name in ("lock.acquire", "blocked"):
+        if event.name in ("lock.acquire", BLOCKED):
             return self.stepped.has_free_lock()
         return True
 
     def _step_at(self, event: Event) -> Step | None:
-        """Return a step for the event. Every event of a thread is a step."""
-        verb = event.facts["verb"]
-        name = f"{verb} {event.facts['name']}"
-        source = event.facts["source"]
-        if verb == "call":
-            name = source
-        elif "lock" not in event.facts:
-            name = f"{name}: {source}"
-        return Step(name, event.name)
+        """Return a step for the event. Every event of a thread is a step.
+
+        Its name is for example `acquire mutex`, or `read count: count = count + 1` with the line of
+        source. For a call of unknown code, the name is only the line.
+        """
+        facts = event.facts
+        if facts["verb"] == "call":
+            return Step(name=facts["source"], event=event.name)
+        name = f"{facts['verb']} {facts['name']}"
+        if "lock" not in facts:
+            name = f"{name}: {facts['source']}"
+        return Step(name=name, event=event.name)
 
     def _add_lock_effects(self) -> None:
         """Do nothing: a thread that ends does not release its locks."""

@@ -1,8 +1,14 @@
 """One worker of a run: a stepped process that takes one step after the other, or has to wait.
 
 A `Worker` stops at the steps that its scenario names. An `EveryStepWorker` stops at every call that
-uses files. It also knows what each step has read and changed, and whether the worker is in a loop
-that waits for a file.
+uses files. It also knows what each step has read and changed.
+
+A worker may wait in a loop until another worker changes a file, for example
+`while not os.path.exists("ready"): pass`. Such a worker would always have a next step, and the
+number of schedules would be infinite. So an `EveryStepWorker` remembers the *places* to which it
+has come, see place.py, and what it has read since. If it comes to a place again without having
+changed anything, it will read the same again and do the same again. So it *waits for* what it has
+read: it is not chosen until another worker changes one of these resources.
 """
 
 import fcntl
@@ -11,7 +17,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..kit.stepping.effects import ADD, PROCESSES, READ, TAKE, WRITE, Effects, combine, conflict
+from ..kit.stepping.effects import (
+    ADD,
+    PROCESSES,
+    READ,
+    TAKE,
+    WRITE,
+    Effects,
+    combine,
+    conflict,
+    is_lock,
+)
+from ..kit.stepping.protocol import BLOCKED
 from ..kit.stepping.tracer import Ended, Event, SteppedProcess
 from .every_step import belongs_to_step, name_of
 from .scenario import Step, Variant, response_of
@@ -21,10 +38,11 @@ from .scenario import Step, Variant, response_of
 class Worker:
     """A worker that stops at the named steps."""
 
-    letter: str
+    name: str
+    """The name of the worker: A, B and so on."""
     variant: Variant
     stepped: SteppedProcess
-    check: Callable[[], None]
+    check_signals: Callable[[], None]
     """A function that raises an error when the whole command has to end."""
     steps_begun: int = 0
     """The number of steps that the worker has begun."""
@@ -46,7 +64,7 @@ class Worker:
     @property
     def is_over(self) -> bool:
         """Whether the worker has exited or was killed."""
-        return self.stepped.at is None or self.ended is not None
+        return self.stepped.next_event is None or self.ended is not None
 
     def can_continue(self) -> bool:
         """Return whether the worker can take its next step now."""
@@ -62,8 +80,8 @@ class Worker:
     def record_position(self) -> None:
         """Store the line and the private values of the worker in `position`."""
         facts: dict[str, Any] = {}
-        if self.stepped.at is not None:
-            facts = self.stepped.at.facts
+        if self.stepped.next_event is not None:
+            facts = self.stepped.next_event.facts
         self.position = {"at": facts.get("at"), "private": facts.get("private")}
 
     def begin_step(self) -> Step | None:
@@ -82,12 +100,12 @@ class Worker:
 
     def do_events(self, number: int) -> bool:
         """Run the first `number` events of the current step. Return False if it has fewer."""
-        for position in range(number):
-            event = self.stepped.at
-            if event is None or event.name == "blocked":
+        for events_run in range(number):
+            event = self.stepped.next_event
+            if event is None or event.name == BLOCKED:
                 return False
             next_step = self.variant.step_at(event, self.current_step_name)
-            if position > 0 and next_step is not None:
+            if next_step is not None and events_run > 0:
                 # This event belongs to the next step already.
                 return False
             self._run_event()
@@ -96,8 +114,8 @@ class Worker:
     def signal(self, number: int) -> None:
         """Send a signal to the worker, and run it to its next step."""
         self.is_blocked = False
-        if self.stepped.at is not None:
-            self.requested_locks.discard(self.stepped.at.path)
+        if self.stepped.next_event is not None:
+            self.requested_locks.discard(self.stepped.next_event.path)
         self.stepped.signal(number)
         self.run_to_next_step()
 
@@ -109,23 +127,22 @@ class Worker:
 
     def run_to_next_step(self) -> None:
         """Run the worker until its next named step, its end, or a lock for which it has to wait."""
-        while (event := self.stepped.at) is not None:
-            self.check()
-            if event.name == "blocked":
+        while self.stepped.next_event is not None:
+            self.check_signals()
+            event = self.stepped.next_event
+            if self._has_to_wait(event):
                 self.is_blocked = True
                 return
-            if self.variant.steps and self._requests_lock_again(event):
-                self.is_blocked = True
-                return
+            if _is_lock_request(event):
+                self.requested_locks.add(event.path)
             step = self.variant.step_at(event, self.current_step_name)
             if step is not None:
                 # A worker that comes back to such a step waits in a loop.
-                self.is_blocked = step.waits and step.name == self.current_step_name
+                self.is_blocked = step.waits_in_loop and step.name == self.current_step_name
                 self.next_step = step
                 return
             self._run_event()
-        self.next_step = None
-        self.ended = self.stepped.finish()
+        self._finish()
 
     def failure(self) -> str | None:
         """Return a short text about the failure of the worker, such as `got LOCK_HELD`.
@@ -139,38 +156,54 @@ class Worker:
             return f"got {response_of(self.ended)['error']['code']}"
         text = self.ended.stderr.decode("utf-8", "backslashreplace").strip()
         last_line = text.rpartition("\n")[2]
-        return f"failed: {last_line or f'exit code {self.ended.status}'}"
+        if last_line:
+            return f"failed: {last_line}"
+        return f"failed: exit code {self.ended.status}"
 
-    def _requests_lock_again(self, event: Event) -> bool:
-        """Return whether the worker asks again for a lock that it has not got or not released.
+    def _has_to_wait(self, event: Event) -> bool:
+        """Return whether the worker cannot get the lock that it asks for with this event.
 
-        Add the lock to `requested_locks`. A second request means that the worker polls: its first
-        request has failed, so it has to wait for another worker.
+        A worker that asks again for a lock polls: its first request has failed.
         """
-        if event.name != "fcntl.flock" or event.facts["operation"] & fcntl.LOCK_UN:
-            return False
-        is_repetition = event.path in self.requested_locks
-        self.requested_locks.add(event.path)
-        return is_repetition
+        if event.name == BLOCKED:
+            return True
+        is_repetition = _is_lock_request(event) and event.path in self.requested_locks
+        return is_repetition and bool(self.variant.steps)
 
     def _run_event(self) -> None:
         """Run the next event. After the release of a lock, the worker does not hold it any more."""
-        event = self.stepped.at
+        event = self.stepped.next_event
         if event is not None and event.name == "open":
             # A worker that opens the lock file again does not repeat a request that has failed.
             self.requested_locks.discard(event.path)
         if event is not None and _is_release(event):
             self.requested_locks.discard(event.path)
             # A worker that releases the gate in front of a lock of the kit still holds the lock.
-            self.holds = self.holds and event.path.endswith(".gate")
+            is_gate = event.path.endswith(".gate")
+            self.holds = self.holds and is_gate
         self.stepped.step()
+
+    def _finish(self) -> None:
+        """Store the exit code and output of a worker that has run to its end."""
+        self.next_step = None
+        self.ended = self.stepped.finish()
+
+
+def _is_lock_request(event: Event) -> bool:
+    """Return whether the event asks for a lock."""
+    return event.name == "fcntl.flock" and not event.facts["operation"] & fcntl.LOCK_UN
 
 
 def _is_release(event: Event) -> bool:
-    """Return whether this event releases a lock."""
+    """Return whether the event releases a lock."""
     if event.name == "os.close":
         return True
     return event.name == "fcntl.flock" and bool(event.facts["operation"] & fcntl.LOCK_UN)
+
+
+def _may_wait_for_lock(event: Event) -> bool:
+    """Return whether the event asks for a lock, and waits until the lock is free."""
+    return _is_lock_request(event) and not event.facts["operation"] & fcntl.LOCK_NB
 
 
 @dataclass(eq=False)
@@ -198,10 +231,10 @@ class EveryStepWorker(Worker):
 
     def can_continue(self) -> bool:
         """Return whether the worker can take its next step without waiting for a lock or file."""
-        event = self.stepped.at
+        event = self.stepped.next_event
         if event is None or self.waits_for is not None:
             return False
-        if event.name == "blocked" or _waits_in_kernel(event):
+        if event.name == BLOCKED or _may_wait_for_lock(event):
             return self.stepped.has_free_lock()
         return True
 
@@ -213,14 +246,15 @@ class EveryStepWorker(Worker):
         self.run_to_next_step()
         self.effects = self.stepped.take_effects()
         self._add_lock_effects()
-        self._detect_waiting()
+        self._update_reads_by_place()
+        self.waits_for = self._reads_since_same_place()
 
     def has_succeeded(self) -> bool:
         """Return whether the last step got the lock that it asked for."""
-        kinds = [kind for name, kind in self.effects.items() if name.startswith("lock ")]
-        if not kinds:
+        lock_effects = [kind for resource, kind in self.effects.items() if is_lock(resource)]
+        if not lock_effects:
             return True
-        return TAKE in kinds
+        return TAKE in lock_effects
 
     def do_events(self, number: int) -> bool:
         """Return False: each step has only one event, so no strike can come within a step."""
@@ -233,38 +267,23 @@ class EveryStepWorker(Worker):
 
     def run_to_next_step(self) -> None:
         """Run the worker until its next step or its end."""
-        while (event := self.stepped.at) is not None:
-            self.check()
-            step = self._step_at(event)
+        while self.stepped.next_event is not None:
+            self.check_signals()
+            step = self._step_at(self.stepped.next_event)
             if step is not None:
                 self.next_step = step
                 return
             self._run_event()
-        self.next_step = None
-        self.ended = self.stepped.finish()
+        self._finish()
 
     def notice_changes(self, effects: Effects) -> None:
         """Stop waiting if a step of another worker, with these effects, changed what was read."""
-        changes = {name: kind for name, kind in effects.items() if kind != READ}
+        changes = {resource: kind for resource, kind in effects.items() if kind != READ}
         for place, reads in list(self.reads_by_place.items()):
             if conflict(reads, changes):
                 del self.reads_by_place[place]
         if self.waits_for is not None and conflict(self.waits_for, changes):
             self.waits_for = None
-
-    def _step_at(self, event: Event) -> Step | None:
-        """Return the step that begins with this event, or None if the event belongs to a step."""
-        for step in self.variant.steps:
-            if step.begins_with(event, self.last_named_step):
-                return step
-        if event.name == "blocked":
-            return Step(self.current_step_name, event.name)
-        if belongs_to_step(event, self.step_events):
-            return None
-        name = name_of(event)
-        if not name:
-            return None
-        return Step(name, event.name)
 
     def begin_step(self) -> Step | None:
         """Count the next step as begun, and return it. Return None if the worker has ended."""
@@ -273,10 +292,24 @@ class EveryStepWorker(Worker):
             self.last_named_step = self.current_step_name
         return step
 
+    def _step_at(self, event: Event) -> Step | None:
+        """Return the step that begins with this event, or None if the event belongs to a step."""
+        for step in self.variant.steps:
+            if step.begins_with(event, self.last_named_step):
+                return step
+        if event.name == BLOCKED:
+            return Step(name=self.current_step_name, event=event.name)
+        if belongs_to_step(event, self.step_events):
+            return None
+        name = name_of(event)
+        if not name:
+            return None
+        return Step(name=name, event=event.name)
+
     def _run_event(self) -> None:
         """Run the next event, and add it to the events of the step."""
-        if self.stepped.at is not None:
-            self.step_events.append(self.stepped.at)
+        if self.stepped.next_event is not None:
+            self.step_events.append(self.stepped.next_event)
         super()._run_event()
 
     def _add_lock_effects(self) -> None:
@@ -285,33 +318,36 @@ class EveryStepWorker(Worker):
         If the worker has ended, add the release of all locks to the effects of the step.
         """
         for resource, kind in self.effects.items():
-            if kind == TAKE and resource.startswith("lock "):
+            if kind == TAKE and is_lock(resource):
                 self.taken_locks.add(resource)
         if self.is_over:
             # The kernel releases the locks of a process that exits.
             released = dict.fromkeys(self.taken_locks, WRITE)
             self.effects = combine(self.effects, {PROCESSES: ADD, **released})
 
-    def _detect_waiting(self) -> None:
-        """Set `waits_for` if the worker is at the same place again, and nothing has changed."""
-        changes_something = set(self.effects.values()) - {READ}
-        if changes_something:
+    def _update_reads_by_place(self) -> None:
+        """Add the reads of the last step to all places. Forget the places if it changed anything.
+
+        A worker that has changed something may do something else when it comes to a place again.
+        """
+        has_only_read = set(self.effects.values()) <= {READ}
+        if not has_only_read:
             self.reads_by_place.clear()
         for place, reads in self.reads_by_place.items():
             self.reads_by_place[place] = combine(reads, self.effects)
-        if self.stepped.at is None:
-            return
-        current_place = self.stepped.at.facts.get("place")
-        if current_place is None:
-            return
-        if self.reads_by_place.get(current_place):
-            self.waits_for = self.reads_by_place[current_place]
-        else:
-            self.reads_by_place[current_place] = {}
 
+    def _reads_since_same_place(self) -> Effects | None:
+        """Return what the worker has read since it was at its current place before.
 
-def _waits_in_kernel(event: Event) -> bool:
-    """Return whether this event is a request for a lock that may have to wait."""
-    if event.name != "fcntl.flock":
-        return False
-    return not event.facts["operation"] & (fcntl.LOCK_NB | fcntl.LOCK_UN)
+        Return None if it was not there before, or has read nothing since. Then remember the place.
+        """
+        if self.stepped.next_event is None:
+            return None
+        place = self.stepped.next_event.facts.get("place")
+        if place is None:
+            return None
+        reads = self.reads_by_place.get(place)
+        if reads:
+            return reads
+        self.reads_by_place[place] = {}
+        return None

@@ -12,7 +12,7 @@ from html import escape
 
 from ..kit.contract.table import Painted
 from ..kit.contract.text import BOLD, RED, printable
-from .draw import label, legend, timeline
+from .draw import describe_step, legend, timeline
 from .recording import Recording
 
 # All sizes are in pixels.
@@ -24,6 +24,8 @@ _LINE_CHARACTERS = 110
 _BASELINE = 18
 """The distance of the text from the top of its row."""
 _BAR_CLASSES = {"┌": "hold", "│": "hold", "└": "hold", "░": "wait"}
+_BAR_OR_WORDS = re.compile(r"[┌│└░]|[^\s┌│└░]+(?: [^\s┌│└░]+)*")
+"""A bar, or words with a single space between them."""
 _TEXT_CLASSES = {RED: "bad", BOLD: "head"}
 _STYLE = """
 svg{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;color-scheme:light dark}
@@ -42,21 +44,15 @@ _HATCH = (
 
 def svg(recordings: Sequence[Recording]) -> str:
     """Return one picture, with the runs below each other."""
-    lines: list[str] = []
-    for run in recordings:
-        headline = f"{run.variant} {run.verdict}: schedule {run.schedule}"
-        colour = RED if run.is_broken else BOLD
-        lines += [Painted(headline, colour), *timeline(run, _LINE_CHARACTERS), ""]
-    lines += legend(recordings, _LINE_CHARACTERS)
-
-    longest = max(len(line) for line in lines)
-    width = round(longest * _CHARACTER_WIDTH) + 2 * _MARGIN
+    lines = _picture_lines(recordings)
+    longest_line = max(len(line) for line in lines)
+    width = round(longest_line * _CHARACTER_WIDTH) + 2 * _MARGIN
     height = len(lines) * _ROW_HEIGHT + 2 * _MARGIN
     title = escape(recordings[0].scenario)
     description = escape(printable(_describe_all(recordings)))
     elements: list[str] = []
     for number, line in enumerate(lines):
-        elements += _draw(line, _MARGIN + number * _ROW_HEIGHT)
+        elements += _draw_line(line, top=_MARGIN + number * _ROW_HEIGHT)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" '
@@ -70,12 +66,25 @@ def svg(recordings: Sequence[Recording]) -> str:
     )
 
 
-def _draw(line: str, top: int) -> Iterator[str]:
-    """Yield the SVG elements of one line: each group of words, and each bar of a lane."""
+def _picture_lines(recordings: Sequence[Recording]) -> list[str]:
+    """Return the picture as text: a headline and a timeline for each run, then the legend."""
+    lines: list[str] = []
+    for run in recordings:
+        headline = f"{run.variant} {run.verdict}: schedule {run.schedule}"
+        colour = RED if run.is_broken else BOLD
+        lines += [Painted(headline, colour), *timeline(run, _LINE_CHARACTERS), ""]
+    return [*lines, *legend(recordings, _LINE_CHARACTERS)]
+
+
+def _draw_line(line: str, top: int) -> Iterator[str]:
+    """Yield the SVG elements of one line: each group of words, and each bar of a lane.
+
+    `top` is the distance of the line from the top of the picture.
+    """
     text_class = _TEXT_CLASSES.get(getattr(line, "colour", ""), "text")
-    for found in re.finditer(r"[┌│└░]|[^\s┌│└░]+(?: [^\s┌│└░]+)*", line):
-        left = _MARGIN + found.start() * _CHARACTER_WIDTH
-        text = found[0]
+    for match in _BAR_OR_WORDS.finditer(line):
+        left = _MARGIN + match.start() * _CHARACTER_WIDTH
+        text = match[0]
         if text in _BAR_CLASSES:
             yield (
                 f'<rect class="{_BAR_CLASSES[text]}" x="{left:g}" y="{top}" '
@@ -94,16 +103,17 @@ def _describe_all(recordings: Sequence[Recording]) -> str:
     """Return a description of the picture for screen readers."""
     descriptions = []
     for run in recordings:
-        descriptions.append(f"{run.variant} {run.verdict}: {_describe(run)}")
+        descriptions.append(f"{run.variant} {run.verdict}: {_describe_events(run)}")
     return ". ".join(descriptions)
 
 
-def _describe(recording: Recording) -> str:
-    """Return a description of one run."""
+def _describe_events(recording: Recording) -> str:
+    """Return a description of the events of one run."""
     descriptions = []
     for event in recording.events:
-        description = f"{event.worker} {label(event)}, then {recording.shared} holds {event.state}"
+        step = f"{event.worker} {describe_step(event)}"
+        state = f"then {recording.shared} holds {event.state}"
         if event.note:
-            description = f"{description}, {event.note}"
-        descriptions.append(description)
+            state = f"{state}, {event.note}"
+        descriptions.append(f"{step}, {state}")
     return "; ".join(descriptions)

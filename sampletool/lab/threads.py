@@ -1,33 +1,23 @@
 """The threads of this process, stepped: only one runs at a time, and the lab decides which.
 
-A thread stops before each access to shared memory, see memory_access.py, and before it takes or
-releases a lock. It continues when the lab sends a command:
+A thread stops before each access to shared memory, see memory_access.py, and before it uses a lock,
+see stepped_lock.py. The *main thread* runs no worker. It follows the commands of the lab, see
+thread_server.py, and waits while a worker runs.
 
-* `go A`: let A make the access before which it has stopped, and run to its next access.
-* `run invariant`: run this function in the main thread, while all workers stand still.
-
-The lab reads one line of JSON after each command, see stepped_threads.py. The program is
-learner_threads.py or scenario_threads.py.
-
-Python's own locks would block a thread where the lab cannot see it. So threading.Lock is replaced
-by a lock that stops instead, and all that the standard library builds on it (RLock, Condition,
-Event, Semaphore, Barrier, Queue) stops with it.
+Python calls the trace function before each instruction of a worker. So the worker itself finds out
+that its next instruction is an access. Then it lets the main thread continue, and waits for a real
+lock until it may make the access.
 """
 
 import _thread
-import json
-import queue
-import socket
 import sys
-import threading
 import time
-import types
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
-from ..kit.stepping.effects import READ, TAKE, WRITE, Effects
-from .memory_access import NO_ACCESS, AccessFinder
+from ..kit.stepping.effects import READ, Effects
+from .memory_access import OBJECTS, AccessFinder
 from .outcome import Outcome
 from .refusals import refuse
 
@@ -40,75 +30,59 @@ _PATIENCE_SECONDS = 10
 """The time limit of a worker that waits for something other than a lock of `threading`."""
 _LEAST_CPU_SECONDS = 0.1
 """A worker that has computed less than this in that time waits. On a busy machine, it is slow."""
-_DEEPEST_SEARCH = 3
-"""The number of objects inside of each other in which the name of a lock is searched."""
 
 # The lab's own locks and its clock, which stay as they are.
 _new_real_lock = _thread.allocate_lock
 _process_time = time.process_time
 
 
-class Program(Protocol):
-    """The program that the threads run: a learner's file, or a variant of a scenario."""
+class WorkerThread:
+    """One worker, which runs in a thread of its own."""
 
-    def work(self, letter: str) -> Outcome:
-        """Run a worker in the current thread. Return how it ended."""
-        ...
+    def __init__(self, name: str, work: Callable[[str], Outcome]) -> None:
+        self.name = name
+        """The name of the worker: A, B and so on."""
+        self.next_stop: dict[str, Any] | None = None
+        """The facts about the event before which it has stopped, for the lab.
 
-    def run(self, part: str) -> Outcome:
-        """Run another function of the program in the main thread. Return how it ended."""
-        ...
-
-    def look(self) -> str:
-        """Return the state that the threads share, as text for the lab."""
-        ...
-
-    def describe(self, frame: FrameType) -> dict[str, Any]:
-        """Return facts about the position of a thread for the lab."""
-        ...
-
-
-class Worker:
-    """One thread."""
-
-    def __init__(self, letter: str, work: Callable[[str], Outcome]) -> None:
-        self.letter = letter
-        self.stop: dict[str, Any] | None = None
-        """The facts about its stop, for the lab. None before it starts and after its end."""
+        None before the worker starts and after its end.
+        """
         self.effects: Effects = {}
         """The resources that it has read or changed since it continued."""
         self.outcome: Outcome | None = None
         """The outcome of the worker. None while it runs."""
         self.locks_created = 0
-        self.loaded_object_at: tuple[FrameType, int] | None = None
+        """The number of locks that the worker has created."""
+        self.line_with_loaded_object: tuple[FrameType, int] | None = None
         """The frame and line in which it has loaded an object that other threads may change."""
-        self.instructions = 0
-        """The number of instructions since its last stop."""
+        self.instructions_since_stop = 0
         self._work = work
-        self._turn = _new_real_lock()
-        self._turn.acquire()
+        self._permission = _new_real_lock()
+        """The thread takes this lock to continue. It is taken while the thread stands still."""
+        self._permission.acquire()
 
     def main(self, threads: "Threads") -> None:
-        """Wait for the first turn, and run the worker."""
-        self._turn.acquire()
+        """Wait until the worker may start, and run it. This is the function of the thread."""
+        self.wait_for_permission()
         sys.settrace(threads.trace)
         try:
-            self.outcome = self._work(self.letter)
+            self.outcome = self._work(self.name)
         except SystemExit:
             # As in any thread, sys.exit() only ends this one.
             self.outcome = Outcome()
         sys.settrace(None)
         threads.return_to_main_thread(self)
 
-    def resume(self) -> None:
-        """Let the thread continue. Called in the main thread."""
+    def give_permission(self) -> None:
+        """Let the thread continue. The main thread calls this."""
+        self.next_stop = None
         self.effects = {}
-        self.instructions = 0
-        self._turn.release()
+        self.instructions_since_stop = 0
+        self._permission.release()
 
-    def pause(self) -> None:
-        """Stop the thread until it may continue. Called in the thread itself."""
-        self._turn.acquire()
+    def wait_for_permission(self) -> None:
+        """Stop the thread until it may continue. The thread itself calls this."""
+        self._permission.acquire()
 
 
 class Threads:
@@ -118,36 +92,54 @@ class Threads:
         self, finder: AccessFinder, describe: Callable[[FrameType], dict[str, Any]]
     ) -> None:
         self.finder = finder
-        self.current: Worker | None = None
+        self.current: WorkerThread | None = None
         """The worker that runs now. None if the main thread runs."""
-        self.locks_created = 0
         self.locks_held: set[str] = set()
+        """The locks that are taken, by their names in the effects of a step."""
+        self._locks_created = 0
+        """The number of locks that the main thread has created."""
         self._describe = describe
-        self._main_turn = _new_real_lock()
-        self._main_turn.acquire()
+        self._main_permission = _new_real_lock()
+        """The main thread takes this lock to continue after a step of a worker."""
+        self._main_permission.acquire()
 
-    def start(self, worker: Worker) -> None:
+    def start(self, worker: WorkerThread) -> None:
         """Start the thread of a worker, and let it run to its first stop."""
         _thread.start_new_thread(worker.main, (self,))
         self.resume(worker)
 
-    def resume(self, worker: Worker) -> None:
+    def resume(self, worker: WorkerThread) -> None:
         """Let a worker run to its next stop, while all other threads stand still."""
         self.current = worker
-        worker.stop = None
-        worker.resume()
+        worker.give_permission()
+        self._wait_for_worker()
+        self.current = None
+
+    def _wait_for_worker(self) -> None:
+        """Wait until the current worker stops. Refuse the file if the worker only waits."""
         cpu_seconds = _process_time()
-        while not self._main_turn.acquire(timeout=_PATIENCE_SECONDS):
+        while not self._main_permission.acquire(timeout=_PATIENCE_SECONDS):
             previous_cpu_seconds = cpu_seconds
             cpu_seconds = _process_time()
             if cpu_seconds - previous_cpu_seconds < _LEAST_CPU_SECONDS:
                 refuse("waits for something other than a lock of `threading`")
-        self.current = None
 
-    def return_to_main_thread(self, worker: Worker) -> None:
+    def return_to_main_thread(self, worker: WorkerThread) -> None:
         """Let the main thread continue. Called in the thread of the worker."""
         assert self.current is worker
-        self._main_turn.release()
+        self._main_permission.release()
+
+    def next_lock_number(self) -> str:
+        """Return a number for a lock that the current thread creates.
+
+        A worker's lock has the name of the worker in it, so the number does not depend on the
+        schedule.
+        """
+        if self.current is None:
+            self._locks_created += 1
+            return str(self._locks_created)
+        self.current.locks_created += 1
+        return f"{self.current.name}{self.current.locks_created}"
 
     def trace(self, frame: FrameType, event: str, _argument: object) -> Any:
         """Stop before an access. Python calls this before each instruction of a traced frame."""
@@ -155,8 +147,9 @@ class Threads:
             return None
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
-        if event == "opcode":
-            self._stop_before_access(frame)
+        if event == "opcode" and self.current is not None:
+            self._count_instruction(self.current, frame)
+            self._stop_before_access(self.current, frame)
         return self.trace
 
     def stop(
@@ -167,227 +160,38 @@ class Threads:
         effects: Effects,
         **facts: Any,
     ) -> None:
-        """Stop the current worker before an event, until the lab lets it continue."""
+        """Stop the current worker before an event, until the lab lets it continue.
+
+        `name` is what the event uses, such as a variable. `facts` are reported to the lab.
+        """
         worker = self.current
         assert worker is not None
-        worker.stop = {"event": event, "name": name, **self._describe(frame), **facts}
+        worker.next_stop = {"event": event, "name": name, **self._describe(frame), **facts}
         self.return_to_main_thread(worker)
-        worker.pause()
+        worker.wait_for_permission()
         worker.effects = effects
         # Python 3.11 and 3.12 write the variables of a traced frame back after this, also those
         # that it shares with other functions. Reading them again undoes that another thread's
         # assignment is lost (https://github.com/python/cpython/issues/74929).
         _ = frame.f_locals
 
-    def _stop_before_access(self, frame: FrameType) -> None:
-        """Stop the current worker if its next instruction uses shared memory."""
-        worker = self.current
-        if worker is None:
-            return
-        worker.instructions += 1
-        if worker.instructions > _MOST_INSTRUCTIONS:
+    def _count_instruction(self, worker: WorkerThread, frame: FrameType) -> None:
+        """Count an instruction of a worker. Refuse the file if it is in an endless loop."""
+        worker.instructions_since_stop += 1
+        if worker.instructions_since_stop > _MOST_INSTRUCTIONS:
             refuse(f"does not end: line {frame.f_lineno} is in a loop that uses nothing shared")
+
+    def _stop_before_access(self, worker: WorkerThread, frame: FrameType) -> None:
+        """Stop the current worker if its next instruction uses shared memory."""
         access = self.finder.find(frame)
         if access is None:
             return
         effects = dict(access.effects)
-        here = (frame, frame.f_lineno)
+        current_line = (frame, frame.f_lineno)
         if access.reads_objects:
-            worker.loaded_object_at = here
-        elif worker.loaded_object_at == here:
-            # An instruction that follows may look into what the line has loaded before.
-            effects["objects"] = READ
+            worker.line_with_loaded_object = current_line
+        elif worker.line_with_loaded_object == current_line:
+            # The line has loaded an object before, and may look into it at any instruction. For
+            # example, `items == other` loads both names, and then compares what is in them.
+            effects[OBJECTS] = READ
         self.stop(frame, access.event, access.name, effects, verb=access.verb)
-
-
-class SteppedLock:
-    """A lock like threading.Lock, at which a worker stops."""
-
-    _threads: Threads
-    """The threads of this process. It is set before any lock exists."""
-    _globals: dict[str, Any]
-
-    def __init__(self) -> None:
-        creator = self._threads.current
-        if creator is None:
-            self._threads.locks_created += 1
-            self._resource = f"lock {self._threads.locks_created}"
-        else:
-            # A number that does not depend on the schedule.
-            creator.locks_created += 1
-            self._resource = f"lock {creator.letter}{creator.locks_created}"
-        self.holder: str | None = None
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Take the lock. Stop while another thread has it. Return whether the lock was taken."""
-        worker = self._threads.current
-        if worker is None:
-            return self._acquire_in_main_thread(blocking)
-        if timeout > 0:
-            refuse("waits for a lock with a time limit; leave the limit out")
-        frame = sys._getframe(1)
-        if not blocking:
-            self._stop(frame, "lock.try", "try", {self._resource: READ})
-            if self.holder is not None:
-                return False
-        else:
-            self._stop(frame, "lock.acquire", "acquire", {self._resource: TAKE})
-            while self.holder is not None:
-                self._stop(frame, "blocked", "acquire", {self._resource: TAKE})
-        worker.effects = {self._resource: TAKE}
-        self.holder = worker.letter
-        self._threads.locks_held.add(self._resource)
-        return True
-
-    def release(self) -> None:
-        """Release the lock. As in Python, any thread may do this."""
-        if self._threads.current is not None:
-            effects = {self._resource: WRITE}
-            self._stop(sys._getframe(1), "lock.release", "release", effects)
-        if self.holder is None:
-            raise RuntimeError("release unlocked lock")
-        self.holder = None
-        self._threads.locks_held.discard(self._resource)
-
-    def locked(self) -> bool:
-        """Return whether a thread has the lock."""
-        if self._threads.current is not None:
-            effects = {self._resource: READ}
-            self._stop(sys._getframe(1), "lock.look", "look at", effects)
-        return self.holder is not None
-
-    def __enter__(self) -> bool:
-        return self.acquire()
-
-    def __exit__(self, *_error: object) -> None:
-        self.release()
-
-    def __repr__(self) -> str:
-        if self.holder is None:
-            return "free"
-        return f"held by {self.holder}"
-
-    # threading.Condition asks for these two.
-    def _is_owned(self) -> bool:
-        return self.holder is not None
-
-    def _at_fork_reinit(self) -> None:
-        self.holder = None
-
-    def name(self) -> str:
-        """Return the name of this lock in the file."""
-        return _find_name(self, self._globals, _DEEPEST_SEARCH) or "a lock"
-
-    def _acquire_in_main_thread(self, blocking: bool) -> bool:
-        """Take the lock for the main thread. Return False or raise an error if it is taken."""
-        if self.holder is not None:
-            if not blocking:
-                return False
-            raise RuntimeError(f"{self.name()} was never released by {self.holder}")
-        self.holder = "the main thread"
-        self._threads.locks_held.add(self._resource)
-        return True
-
-    def _stop(self, frame: FrameType, event: str, verb: str, effects: Effects) -> None:
-        """Stop the current worker before an event of this lock."""
-        name = self.name()
-        self._threads.stop(frame, event, name, effects, verb=verb, lock=self._resource)
-
-
-setattr(SteppedLock, NO_ACCESS, True)
-for _method in (SteppedLock.acquire, SteppedLock.release, SteppedLock.locked):
-    setattr(_method, NO_ACCESS, True)
-
-
-def _find_name(wanted: object, names: dict[Any, Any], depth: int) -> str | None:
-    """Return the variable that holds the object, or an object around it, such as `account.lock`."""
-    for name, value in names.items():
-        if value is wanted:
-            return str(name)
-    if depth == 0:
-        return None
-    for name, value in names.items():
-        if isinstance(value, types.ModuleType | type) or str(name).startswith("__"):
-            continue
-        inner = _find_name(wanted, _parts_of(value), depth - 1)
-        if inner is None:
-            continue
-        if isinstance(value, list | tuple | dict):
-            return f"{name}[{inner}]"
-        # An attribute such as _block of an RLock means nothing to a learner.
-        return str(name) if inner.startswith("_") else f"{name}.{inner}"
-    return None
-
-
-def _parts_of(value: object) -> dict[Any, Any]:
-    """Return the items or the attributes of an object, by index, key or name."""
-    if isinstance(value, dict):
-        return value
-    if isinstance(value, list | tuple):
-        return dict(enumerate(value))
-    return getattr(value, "__dict__", {})
-
-
-def replace_locks(threads: Threads, names: dict[str, Any]) -> None:
-    """Replace the locks of `threading` with locks at which a worker stops.
-
-    This affects only locks that are created from now on. `names` are the variables of the file, in
-    which a lock finds its name.
-    """
-    SteppedLock._threads = threads
-    SteppedLock._globals = names
-    module: Any = threading
-    module.Lock = SteppedLock
-    module._allocate_lock = SteppedLock
-    # Without it, threading.RLock() is written in Python, and uses the lock above.
-    module._CRLock = None
-    for method in ("acquire", "release", "__enter__", "__exit__"):
-        # Only the lock inside of an RLock is shared.
-        setattr(getattr(module._PyRLock, method), NO_ACCESS, True)
-    # The one that is written in C would wait in C.
-    queue.SimpleQueue = queue._PySimpleQueue  # type: ignore[attr-defined,misc]
-
-
-def serve(socket_descriptor: int, program: Program, threads: Threads, letters: str) -> None:
-    """Start a thread for each letter, then follow the commands of the lab until it hangs up."""
-    connection = socket.socket(fileno=socket_descriptor)
-    workers = {letter: Worker(letter, program.work) for letter in letters}
-
-    def send(message: dict[str, Any]) -> None:
-        """Send a message to the lab as a line of JSON."""
-        connection.sendall(json.dumps(message).encode() + b"\n")
-
-    outcome = program.run("prepare")
-    if outcome.exit_code != 0:
-        send({"problem": f"prepare() failed, {outcome.reason}"})
-        return
-    for worker in workers.values():
-        threads.start(worker)
-    reports = {}
-    for letter, worker in workers.items():
-        reports[letter] = _report_on_worker(worker, program, threads)
-    send(reports)
-    for line in connection.makefile():
-        command, _, argument = line.strip().partition(" ")
-        if command == "go":
-            worker = workers[argument]
-            threads.resume(worker)
-            send(_report_on_worker(worker, program, threads))
-        else:
-            outcome = program.run(argument)
-            send({**_report(program, threads), "outcome": outcome.as_json()})
-
-
-def _report(program: Program, threads: Threads) -> dict[str, Any]:
-    """Return the state that the threads share, for the lab."""
-    return {"shared": program.look(), "locks_held": sorted(threads.locks_held)}
-
-
-def _report_on_worker(worker: Worker, program: Program, threads: Threads) -> dict[str, Any]:
-    """Return the shared state, and the facts about the last step of a worker, for the lab."""
-    report = _report(program, threads)
-    report["stop"] = worker.stop
-    report["effects"] = worker.effects
-    if worker.outcome is not None:
-        report["outcome"] = worker.outcome.as_json()
-    return report

@@ -15,9 +15,8 @@ from tempfile import TemporaryDirectory
 from ..kit.contract.errors import InvalidValues, Mistake
 from ..kit.contract.text import printable
 from ..kit.stepping.fork_server import ForkServer
-from ..kit.stepping.power_cut import Files
 from .errors import CannotTry, UnexpectedOutcome
-from .explore import every_class
+from .explore import ignore_progress, run_every_class
 from .outcome import BAD_FILE, BROKEN, CANNOT_JUDGE, REFUSED, Outcome
 from .play import Play, RunPlan, choose_first, play
 from .recording import PlayedRun
@@ -33,8 +32,8 @@ _PATIENCE_SECONDS = 10
 _LONGEST_LOOK = 40
 """The maximum number of characters for the files in the last column of the picture."""
 
-RunPart = Callable[[str, Path, Sequence[str]], Outcome]
-"""A function that runs a function of the file: its name, the directory, the killed workers."""
+RunFunction = Callable[[str, Path, Sequence[str]], Outcome]
+"""A function that runs a function of the file: its name, the directory, and its arguments."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,10 +65,10 @@ class Bound:
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         if self.threads:
             return f"{self.workers} threads, {rounds} each"
-        strikes = "A killed after each of its steps" if self.kill else "no kills"
+        faults = "A killed after each of its steps" if self.kill else "no kills"
         if self.power_cut:
-            strikes += ", a power cut after each step of A"
-        return f"{self.workers} workers, {rounds} each, {strikes}"
+            faults += ", a power cut after each step of A"
+        return f"{self.workers} workers, {rounds} each, {faults}"
 
 
 class TriedFile:
@@ -80,7 +79,7 @@ class TriedFile:
         file: Path,
         bound: Bound,
         fork_server: ForkServer,
-        check: Callable[[], None],
+        check_signals: Callable[[], None],
     ) -> None:
         self.file = file
         functions = _functions_of(file)
@@ -93,23 +92,19 @@ class TriedFile:
             kill=bound.kill or declares_kill(file),
             power_cut="after_power_cut" in functions and not has_threads,
         )
+        self.judges_kills = _takes_argument(file, "invariant")
+        """Whether invariant() judges runs with a kill. Then it takes the killed worker."""
         self._fork_server = fork_server
-        self._check = check
+        self._check_signals = check_signals
         self._has_always = "always" in functions
-        self._judged_disks: dict[tuple[str, frozenset[tuple[str, bytes]]], str | None] = {}
-        """The problem that after_power_cut() reports, by finished worker and files."""
-        self._takes_killed = _takes_argument(file, "invariant")
-        self._worker_program = (
+        self._judged_disks: dict[_FinishedDisk, str | None] = {}
+        """The problem that after_power_cut() reports about each state of the disk, or None."""
+        self._worker_command = (
             "sampletool.lab.learner",
             str(file.absolute()),
             "worker",
             str(bound.rounds),
         )
-
-    @property
-    def judges_kills(self) -> bool:
-        """Whether invariant() judges runs with a kill. Then it takes the killed worker."""
-        return self._takes_killed
 
     def follow(
         self,
@@ -125,24 +120,23 @@ class TriedFile:
         if self.bound.threads:
             return self._follow_with_threads(plan)
         variant = self._describe_variant(prepare=self._prepare)
+        scenario = self._describe_scenario(
+            variant, read_state=_ShownDirectory, run_function=self._run_in_process
+        )
         return play(
-            self._describe_scenario(variant, look=_ShownDirectory, run_part=self._run_in_process),
+            scenario,
             YOURS,
             fork_server=self._fork_server,
-            workers=self.bound.workers,
-            check=self._check,
+            worker_count=self.bound.workers,
+            check_signals=self._check_signals,
             plan=plan,
         )
 
     def runs(
-        self, report_progress: Callable[[str], None] = lambda line: None
+        self, report_progress: Callable[[str], None] = ignore_progress
     ) -> Generator[PlayedRun, None, None]:
         """Yield one run of each class of schedules. Close the generator if you do not take all."""
-        return every_class(
-            self._follow_planned,
-            kills=self.bound.kill,
-            report_progress=report_progress,
-        )
+        return run_every_class(self._follow_planned, self.bound.kill, report_progress)
 
     def _follow_planned(self, schedule: str, choose: Choose, kill_after: int | None) -> PlayedRun:
         """Follow a schedule that was possible before. Raise NotDeterministic if it is not now."""
@@ -156,13 +150,13 @@ class TriedFile:
 
         prepare(), always() and invariant() run in the same process, because they use its variables.
         """
-        letters = LETTERS[: self.bound.workers]
+        worker_names = LETTERS[: self.bound.workers]
         # The process of the threads calls prepare() itself.
         variant = self._describe_variant(prepare=lambda _directory: None)
         with scratch_directory(variant) as (directory, environ):
             threaded_process = ThreadedProcess(
                 "sampletool.lab.learner_threads",
-                [str(self.file.absolute()), str(self.bound.rounds), letters],
+                [str(self.file.absolute()), str(self.bound.rounds), worker_names],
                 fork_server=self._fork_server,
                 env=environ,
                 cwd=directory,
@@ -170,28 +164,28 @@ class TriedFile:
             with threaded_process as process:
                 scenario = self._describe_scenario(
                     variant,
-                    look=lambda _directory: process.shared,
-                    run_part=lambda part, _directory, _killed: process.run(part),
+                    read_state=lambda _directory: process.shared_state,
+                    run_function=lambda name, _directory, _arguments: process.run(name),
                 )
                 workers = []
-                for letter in letters:
-                    worker = ThreadWorker(letter, variant, process.threads[letter], self._check)
-                    workers.append(worker)
+                for name in worker_names:
+                    thread = process.threads[name]
+                    workers.append(ThreadWorker(name, variant, thread, self._check_signals))
                 return Play(scenario, YOURS, workers, directory).follow(plan)
 
     def _describe_variant(self, prepare: Callable[[Path], None]) -> Variant:
         """Return the file as the only variant of a scenario."""
         return Variant(
-            "",
-            "",
-            "",
-            worker=self._worker_program,
+            summary="",
+            explanation="",
+            schedule="",
+            worker_command=self._worker_command,
             prepare=prepare,
-            takes_every_step=True,
+            stops_at_every_call=True,
         )
 
     def _describe_scenario(
-        self, variant: Variant, look: Callable[[Path], object], run_part: RunPart
+        self, variant: Variant, read_state: Callable[[Path], object], run_function: RunFunction
     ) -> Scenario:
         """Return a scenario for the file, with empty texts."""
         return Scenario(
@@ -202,92 +196,104 @@ class TriedFile:
             shared="variables" if self.bound.threads else "files",
             variants={YOURS: variant},
             mechanisms=(),
-            symbol="",
-            look=look,
-            invariant=lambda history: self._judge(history, run_part),
+            production_code="",
+            read_state=read_state,
+            invariant=lambda history: self._judge(history, run_function),
             name=str(self.file),
         )
 
     def _prepare(self, directory: Path) -> None:
         """Run prepare() of the file. Raise CannotTry if it fails."""
         outcome = self._run_in_process("prepare", directory, ())
-        self._broken_part("prepare", outcome, is_serial=True)
+        self._problem_of("prepare", outcome, is_serial=True)
 
-    def _judge(self, history: History, run_part: RunPart) -> Iterator[str]:
-        """Yield the problems of a run: failed workers, or else the problem that the file finds."""
+    def _judge(self, history: History, run_function: RunFunction) -> Iterator[str]:
+        """Yield the problems of a run so far: this is the invariant of the scenario."""
         self._raise_if_refused(history)
-        if not history.is_over:
-            yield from self._judge_moment(history, run_part)
-            return
+        if history.is_finished:
+            yield from self._judge_end(history, run_function)
+        else:
+            yield from self._judge_step(history, run_function)
+
+    def _judge_end(self, history: History, run_function: RunFunction) -> Iterator[str]:
+        """Yield the failures of the workers, or else the problem that invariant() reports."""
         failures = list(self._failures(history))
         if failures:
             yield from failures
             return
-        killed = [moment.worker for moment in history.moments if moment.is_struck]
-        if killed and not self._takes_killed:
+        killed_workers = [step.worker for step in history.taken_steps if step.is_fault]
+        if killed_workers and not self.judges_kills:
             return
-        outcome = run_part("invariant", history.directory, killed)
-        broken = self._broken_part("invariant", outcome, is_serial=_is_serial(history))
-        if broken:
-            yield broken
+        outcome = run_function("invariant", history.directory, killed_workers)
+        problem = self._problem_of("invariant", outcome, is_serial=_is_serial(history))
+        if problem is not None:
+            yield problem
 
-    def _judge_moment(self, history: History, run_part: RunPart) -> Iterator[str]:
-        """Yield the problems after a step."""
+    def _judge_step(self, history: History, run_function: RunFunction) -> Iterator[str]:
+        """Yield the problems after a step: of always(), and of a power cut at this moment."""
         if self._has_always:
-            outcome = run_part("always", history.directory, ())
-            broken = self._broken_part("always", outcome, is_serial=True)
-            if broken:
-                yield broken
-        if self.bound.power_cut and history.moments[-1].worker == LETTERS[0]:
-            yield from self._judge_disks(history)
+            outcome = run_function("always", history.directory, ())
+            problem = self._problem_of("always", outcome, is_serial=True)
+            if problem is not None:
+                yield problem
+        last_worker = history.taken_steps[-1].worker
+        if self.bound.power_cut and last_worker == "A":
+            problem = self._judge_power_cut(history)
+            if problem is not None:
+                yield f"After a power cut: {problem}"
 
-    def _judge_disks(self, history: History) -> Iterator[str]:
-        """Yield the first problem of a power cut at this moment. Only changes by A may be lost."""
-        finished = LETTERS[0] if history.exit_codes.get(LETTERS[0]) == 0 else ""
-        for files in history.disks():
-            state = (finished, frozenset(files.items()))
-            if state not in self._judged_disks:
-                self._judged_disks[state] = self._judge_disk(history.directory, files, finished)
-            broken = self._judged_disks[state]
-            if broken is not None:
-                yield f"After a power cut: {broken}"
-                return
+    def _judge_power_cut(self, history: History) -> str | None:
+        """Return the first problem of a power cut at this moment, or None.
 
-    def _judge_disk(self, directory: Path, files: Files, finished: str) -> str | None:
-        """Return the problem that after_power_cut() reports for these files, or None."""
-        with TemporaryDirectory(dir=directory.parent) as disk:
-            for name, content in files.items():
-                Path(disk, name).write_bytes(content)
-            arguments = [finished] if finished else []
-            outcome = self._run_in_process("after_power_cut", Path(disk), arguments)
-        return self._broken_part("after_power_cut", outcome, is_serial=True)
+        Only changes by A may be lost.
+        """
+        finished_worker = "A" if "A" in history.successful_workers else ""
+        for files in history.disks_after_power_cut():
+            disk = _FinishedDisk(finished_worker, frozenset(files.items()))
+            if disk not in self._judged_disks:
+                self._judged_disks[disk] = self._judge_disk(history.directory, disk)
+            problem = self._judged_disks[disk]
+            if problem is not None:
+                return problem
+        return None
+
+    def _judge_disk(self, directory: Path, disk: "_FinishedDisk") -> str | None:
+        """Return the problem that after_power_cut() reports about this disk, or None."""
+        with TemporaryDirectory(dir=directory.parent) as disk_directory:
+            for name, content in disk.files:
+                Path(disk_directory, name).write_bytes(content)
+            arguments = [disk.finished_worker] if disk.finished_worker else []
+            outcome = self._run_in_process("after_power_cut", Path(disk_directory), arguments)
+        return self._problem_of("after_power_cut", outcome, is_serial=True)
 
     def _raise_if_refused(self, history: History) -> None:
         """Raise CannotTry as soon as a worker has done something that cannot be stepped."""
-        for letter, exit_code in history.exit_codes.items():
+        for worker, exit_code in history.exit_codes.items():
             if exit_code in (REFUSED, BAD_FILE):
-                problem = history.responses.get(letter, f"exit code {exit_code}")
+                problem = history.responses.get(worker, f"exit code {exit_code}")
                 raise CannotTry(file=str(self.file), problem=without_full_stop(problem))
 
     def _failures(self, history: History) -> Iterator[str]:
         """Yield a sentence for each worker that failed. Raise CannotTry if it failed alone."""
-        for letter, exit_code in history.exit_codes.items():
-            if exit_code == 0:
-                continue
-            reason = history.responses.get(letter, f"exit code {exit_code}")
-            was_killed = any(moment.is_struck for moment in history.moments)
-            if _is_serial(history) and not was_killed:
-                problem = f"{letter} fails although no other is at work, {reason}"
+        was_killed = any(step.is_fault for step in history.taken_steps)
+        runs_alone = _is_serial(history) and not was_killed
+        for worker in history.failed_workers:
+            exit_code = history.exit_codes[worker]
+            reason = history.responses.get(worker, f"exit code {exit_code}")
+            if runs_alone:
+                problem = f"{worker} fails although no other is at work, {reason}"
                 raise CannotTry(file=str(self.file), problem=without_full_stop(problem))
-            yield f"{letter} failed, {without_full_stop(reason)}."
+            yield f"{worker} failed, {without_full_stop(reason)}."
 
-    def _run_in_process(self, part: str, directory: Path, arguments: Sequence[str]) -> Outcome:
+    def _run_in_process(
+        self, function_name: str, directory: Path, arguments: Sequence[str]
+    ) -> Outcome:
         """Run a function of the file in a process of its own. Return how it ended.
 
         `arguments` are those of the function, for example the names of the killed workers.
         """
         path = str(self.file.absolute())
-        program = ["-m", "sampletool.lab.learner", path, part, *arguments]
+        program = ["-m", "sampletool.lab.learner", path, function_name, *arguments]
         environ = private_environ(directory.parent / "home")
         process = self._fork_server.start(program, env=environ, cwd=directory)
         try:
@@ -295,13 +301,18 @@ class TriedFile:
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            raise CannotTry(file=str(self.file), problem=f"{part}() does not end") from None
+            problem = f"{function_name}() does not end"
+            raise CannotTry(file=str(self.file), problem=problem) from None
         assert process.returncode is not None
         last_line = stderr.decode("utf-8", "backslashreplace").strip().rpartition("\n")[2]
         return Outcome(process.returncode, last_line or f"exit code {process.returncode}")
 
-    def _broken_part(self, part: str, outcome: Outcome, *, is_serial: bool) -> str | None:
-        """Return the problem that a function reports, or None. Raise CannotTry if it fails."""
+    def _problem_of(self, function_name: str, outcome: Outcome, *, is_serial: bool) -> str | None:
+        """Return the problem that a function of the file reports, or None.
+
+        Raise CannotTry if the function has failed itself. `is_serial` says whether the workers ran
+        one after the other.
+        """
         if outcome.exit_code == 0:
             return None
         if outcome.exit_code == BROKEN:
@@ -311,8 +322,18 @@ class TriedFile:
             raise CannotTry(file=str(self.file), problem=reason)
         if outcome.exit_code == CANNOT_JUDGE and not is_serial:
             # The function has not failed after serial runs, so this schedule causes the failure.
-            return f"{part}() failed, {reason}."
-        raise CannotTry(file=str(self.file), problem=f"{part}() failed, {reason}")
+            return f"{function_name}() failed, {reason}."
+        raise CannotTry(file=str(self.file), problem=f"{function_name}() failed, {reason}")
+
+
+@dataclass(frozen=True)
+class _FinishedDisk:
+    """A possible state of the disk after a power cut."""
+
+    finished_worker: str
+    """The worker that had finished before the power cut, or "" if there was none."""
+    files: frozenset[tuple[str, bytes]]
+    """The name and the content of each file."""
 
 
 def _refuse_kill() -> InvalidValues:
@@ -331,15 +352,15 @@ def without_full_stop(text: str) -> str:
 def trying(
     file: Path,
     bound: Bound | None = None,
-    check: Callable[[], None] = lambda: None,
+    check_signals: Callable[[], None] = lambda: None,
 ) -> Iterator[TriedFile]:
     """Yield the file, ready to be run. Raise CannotTry if the block shows that it cannot be run.
 
-    `check` raises an error when the whole command has to end.
+    `check_signals` raises an error when the whole command has to end.
     """
     with fork_server_for() as fork_server:
         try:
-            yield TriedFile(file, bound or Bound(), fork_server, check)
+            yield TriedFile(file, bound or Bound(), fork_server, check_signals)
         except UnexpectedOutcome as error:
             problem = error.context["surprises"][0].removeprefix(f"{file}, {YOURS}: ")
             problem = _explain(problem, has_threads=declares_threads(file))
@@ -390,27 +411,35 @@ def declares_threads(file: Path) -> bool:
 
     Raise CannotTry if it names anything else than threads or processes.
     """
-    for statement in _parse(file).body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id="WORKERS")], value=ast.Constant(value="threads")):
+    for assignment in _assignments_to(file, "WORKERS"):
+        match assignment.value:
+            case ast.Constant(value="threads"):
                 return True
-            case ast.Assign(
-                targets=[ast.Name(id="WORKERS")], value=ast.Constant(value="processes")
-            ):
+            case ast.Constant(value="processes"):
                 return False
-            case ast.Assign(targets=[ast.Name(id="WORKERS")]):
-                problem = f'line {statement.lineno}: WORKERS must be "threads" or "processes"'
+            case _:
+                problem = f'line {assignment.lineno}: WORKERS must be "threads" or "processes"'
                 raise CannotTry(file=str(file), problem=problem)
     return False
 
 
 def declares_kill(file: Path) -> bool:
     """Return whether the lab also kills A: the file has the line KILL = True."""
-    for statement in _parse(file).body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id="KILL")], value=ast.Constant(value=True)):
+    for assignment in _assignments_to(file, "KILL"):
+        match assignment.value:
+            case ast.Constant(value=True):
                 return True
     return False
+
+
+def _assignments_to(file: Path, name: str) -> list[ast.Assign]:
+    """Return the statements of a file, outside of functions, that assign to this variable only."""
+    assignments = []
+    for statement in _parse(file).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=target)]) if target == name:
+                assignments.append(statement)
+    return assignments
 
 
 def _takes_argument(file: Path, name: str) -> bool:
@@ -420,9 +449,9 @@ def _takes_argument(file: Path, name: str) -> bool:
 
 
 def _is_serial(history: History) -> bool:
-    """Return whether the workers ran one after the other, in the order of their letters."""
-    letters = [moment.worker for moment in history.moments]
-    return letters == sorted(letters)
+    """Return whether the workers ran one after the other, in the order of their names."""
+    workers = [step.worker for step in history.taken_steps]
+    return workers == sorted(workers)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The program of every worker that is a process.
 
-    python -m sampletool.lab.worker SCENARIO VARIANT named-steps|every-step LETTER
+    python -m sampletool.lab.worker SCENARIO VARIANT named-steps|every-step WORKER
 
 A variant that is a command of the tool is run as that command, in this process.
 """
@@ -10,6 +10,7 @@ import io
 import os
 import runpy
 import sys
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..kit.program import PROGRAM
 from ..kit.stepping import tracee
 from .place import place_of_this_process
 from .position import position_in_this_process, source_of
-from .scenario import EVERY_STEP, PACKAGE, find
+from .scenario import EVERY_STEP, PACKAGE, find_scenario
 
 
 def report_every_call() -> None:
@@ -31,14 +32,15 @@ def report_every_call() -> None:
 
 def main() -> None:
     """Run one worker of a scenario. The command line names the scenario and the variant."""
-    name, variant_name, steps, letter = sys.argv[1:]
-    scenario = find(name)
+    scenario_name, variant_name, steps, worker_name = sys.argv[1:]
+    scenario = find_scenario(scenario_name)
     variant = scenario.variants[variant_name]
     program = variant.program
     source = source_of(scenario, variant)
 
     def describe() -> dict[str, Any]:
-        facts = position_in_this_process(source, scenario.private)
+        """Return the facts about this worker for the report of each event."""
+        facts = position_in_this_process(source, scenario.private_variables)
         if steps == EVERY_STEP:
             facts["place"] = place_of_this_process((str(PACKAGE),))
         return facts
@@ -47,16 +49,27 @@ def main() -> None:
     if steps == EVERY_STEP:
         report_every_call()
     if callable(program):
-        try:
-            program(letter)
-        except EXPECTED as error:
-            failure = to_tool_error(error)
-            os.write(1, json_line({"error": failure.describe()}))
-            sys.exit(int(failure.exit_status))
+        _run_function(program, worker_name)
     else:
-        arguments = [argument.format(worker=letter) for argument in program]
-        sys.argv[:] = [PROGRAM, *arguments]
-        runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
+        _run_command(program, worker_name)
+
+
+def _run_function(function: Callable[..., object], worker_name: str) -> None:
+    """Run a variant that is a function. Report an expected error like a command of the tool."""
+    try:
+        function(worker_name)
+    except EXPECTED as error:
+        failure = to_tool_error(error)
+        os.write(1, json_line({"error": failure.describe()}))
+        sys.exit(int(failure.exit_status))
+
+
+def _run_command(arguments: Sequence[str], worker_name: str) -> None:
+    """Run a variant that is a command of the tool. Its arguments may contain `{worker}`."""
+    sys.argv[:] = [PROGRAM]
+    for argument in arguments:
+        sys.argv.append(argument.format(worker=worker_name))
+    runpy.run_module("sampletool", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -197,9 +197,9 @@ def _stop_at_each_event(script: Path, directory: Path) -> Iterator[SteppedProces
     for steps in range(1, 20):
         with _start_stepped(script, directory, f"at-{steps}", max_bytes=1) as stepped:
             for _ in range(steps):
-                if stepped.at is not None:
+                if stepped.next_event is not None:
                     stepped.step()
-            if stepped.at is None:
+            if stepped.next_event is None:
                 return
             yield stepped
     raise AssertionError("the program does not end")

@@ -455,8 +455,14 @@ CONSTANTS = (
     Constant("folder_exchange._RENAME_SWAP", 2, "another: one of the folders is overwritten"),
     Constant("stepping.forked_process._EXIT_REPORT_BYTES", 32, "less: a long exit code is cut"),
     Constant("stepping.effects._MAX_LINKS", 40, "less: a file that the kernel finds is missed"),
-    Constant("stepping.tracee.Tracee.wrap(paths)", 1, "more: a number counts as a descriptor"),
-    Constant("stepping.tracee._Watched.paths", 1, "more: other arguments count as paths"),
+    Constant(
+        "stepping.reported_calls.ReportedCalls._replace(path_arguments)",
+        1,
+        "more: a number counts as a descriptor",
+    ),
+    Constant(
+        "stepping.tracee._AuditEvent.path_arguments", 1, "more: other arguments count as paths"
+    ),
     Constant(
         "stepping.tracer.SteppedProcess.run_until(times)", 1, "more: it passes by the first event"
     ),

@@ -85,7 +85,7 @@ def each_step(directory: Path, *arguments: str) -> Iterator[SteppedProcess]:
         with step(directory, *arguments) as stepped:
             for _ in range(number_of_steps):
                 stepped.step()
-            if stepped.at is None:
+            if stepped.next_event is None:
                 break
             yield stepped
         number_of_steps += 1
@@ -367,11 +367,11 @@ def test_the_content_is_flushed_before_the_rename_and_the_directory_after_it(
     directory: Path,
 ) -> None:
     with step(directory, "add", "screw") as stepped:
-        while stepped.at is not None:
+        while stepped.next_event is not None:
             stepped.step()
 
     order = []
-    for event in stepped.past:
+    for event in stepped.past_events:
         if event.name in ("os.fsync", "os.rename"):
             order.append((event.name, Path(event.path).name))
     assert order == [

@@ -143,9 +143,9 @@ def fsync_count(tool: Tool, workspace: Path, value: str) -> int:
     """Set a key, and return how often the command flushes a file or directory to the disk."""
     count = 0
     with tool.stepped("config", "set", "a", value, watch=workspace) as stepped:
-        while stepped.at is not None:
+        while stepped.next_event is not None:
             stepped.step()
-        for event in stepped.past:
+        for event in stepped.past_events:
             count += event.name == "os.fsync"
     return count
 

@@ -9,7 +9,7 @@ from sampletool.kit.stepping.fork_server import ForkServer
 from sampletool.lab.explore import Exploration, explore_variant
 from sampletool.lab.play import play
 from sampletool.lab.recording import Recording
-from sampletool.lab.scenario import find, names
+from sampletool.lab.scenario import find_scenario, scenario_names
 from sampletool.lab.scratch import fork_server_for
 
 
@@ -18,16 +18,22 @@ class Lab:
         self.fork_server = fork_server
 
     def play(self, name: str, variant: str, schedule: str = "") -> Recording:
-        return play(find(name), variant, schedule, fork_server=self.fork_server).recording
+        return play(find_scenario(name), variant, schedule, fork_server=self.fork_server).recording
 
     def explore(self, name: str, variant: str, workers: int | None = None) -> Exploration:
         return explore_variant(
-            partial(play, find(name), variant, fork_server=self.fork_server, workers=workers)
+            partial(
+                play,
+                find_scenario(name),
+                variant,
+                fork_server=self.fork_server,
+                worker_count=workers,
+            )
         )
 
 
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
     """One for all: to start a fork server takes longer than many schedules."""
-    with fork_server_for(*names()) as fork_server:
+    with fork_server_for(*scenario_names()) as fork_server:
         yield Lab(fork_server)

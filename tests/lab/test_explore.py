@@ -5,10 +5,10 @@ from functools import partial
 from itertools import combinations, islice
 
 from sampletool.kit.testing.scale import scale
-from sampletool.lab.explore import Exploration, every_run
+from sampletool.lab.explore import Exploration, run_every_schedule
 from sampletool.lab.play import play
 from sampletool.lab.recording import PlayedRun, Recording
-from sampletool.lab.scenario import find
+from sampletool.lab.scenario import find_scenario
 
 from .conftest import Lab
 from .test_draw import RUN
@@ -28,14 +28,18 @@ def test_two_workers_with_two_steps_have_the_six_schedules_there_are(lab: Lab) -
 
     assert {recording.schedule for recording in explored.recordings} == expected
     serial = {"A1 A2 B1 B2", "B1 B2 A1 A2"}
-    assert {recording.schedule for recording in explored.bad} == expected - serial
+    assert {recording.schedule for recording in explored.broken} == expected - serial
 
 
 def test_of_the_ninety_schedules_of_three_workers_only_the_serial_ones_are_good(lab: Lab) -> None:
     follow = partial(
-        play, find("lost-config-update"), "naive", fork_server=lab.fork_server, workers=3
+        play,
+        find_scenario("lost-config-update"),
+        "naive",
+        fork_server=lab.fork_server,
+        worker_count=3,
     )
-    runs = [*islice(every_run(follow), scale(8, 100))]
+    runs = [*islice(run_every_schedule(follow), scale(8, 100))]
 
     assert len({run.schedule for run in runs}) == len(runs) == scale(8, 90)
     good = {run.schedule for run in runs if not run.is_broken}
@@ -76,7 +80,7 @@ def test_where_there_are_many_schedules_it_says_how_many_are_left_at_least() -> 
         return PlayedRun(replace(RUN, schedule=" ".join(taken)), [["A", "B"]] * 10)
 
     lines: list[str] = []
-    runs = list(every_run(follow, lines.append))
+    runs = list(run_every_schedule(follow, lines.append))
 
     assert len({run.schedule for run in runs}) == len(runs) == 2**10
     assert lines[0].endswith(" more schedules, at least.")

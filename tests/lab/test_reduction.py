@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.scale import scale
-from sampletool.lab.explore import every_run
+from sampletool.lab.explore import run_every_schedule
 from sampletool.lab.recording import Recording, Turn
-from sampletool.lab.reduction import must_precede
+from sampletool.lab.step_order import must_keep_order
 from sampletool.lab.tried import trying
 
 COUNTER = """
@@ -102,7 +102,7 @@ def test_every_outcome_of_full_exploration_is_found_with_fewer_runs(
     file = tmp_path / "mine.py"
     file.write_text(PROGRAMS[name])
     with trying(file) as tried_file:
-        full = list(every_run(tried_file.follow))
+        full = list(run_every_schedule(tried_file.follow))
         with closing(tried_file.runs()) as runs:
             reduced = [played.recording for played in runs]
 
@@ -147,6 +147,6 @@ def order_of_conflicts(turns: Sequence[Turn]) -> frozenset[tuple[str, str]]:
     order = set()
     for position, later in enumerate(turns):
         for earlier in turns[:position]:
-            if must_precede(earlier, later):
+            if must_keep_order(earlier, later):
                 order.add((earlier.token, later.token))
     return frozenset(order)

@@ -3,17 +3,17 @@
 import pytest
 
 from sampletool.lab.draw import timeline
-from sampletool.lab.scenario import FIXED, NAIVE, find, is_right, names
+from sampletool.lab.scenario import FIXED, NAIVE, find_scenario, is_right, scenario_names
 from sampletool.lab.scenarios import torn_write
 
 from .conftest import Lab
 
-EVERY = pytest.mark.parametrize("name", names())
+EVERY = pytest.mark.parametrize("name", scenario_names())
 
 
 @EVERY
 def test_a_scenario_tells_its_whole_story(name: str) -> None:
-    scenario = find(name)
+    scenario = find_scenario(name)
 
     assert len(scenario.story.split()) > 40
     assert {NAIVE, FIXED} <= set(scenario.variants)
@@ -32,12 +32,12 @@ def test_a_scenario_tells_its_whole_story(name: str) -> None:
 def test_its_schedules_show_what_they_are_there_to_show_and_replay_to_the_same(
     lab: Lab, name: str
 ) -> None:
-    for variant_name, variant in find(name).variants.items():
+    for variant_name, variant in find_scenario(name).variants.items():
         first = lab.play(name, variant_name, variant.schedule)
 
         assert first.is_broken != is_right(variant_name), f"{variant_name}: {first.reason}"
         assert first.schedule.startswith(variant.schedule)
-        assert variant.breaks in (first.reason or "")
+        assert variant.expected_problem in (first.reason or "")
         assert max(map(len, timeline(first))) <= 80
         if variant_name in (NAIVE, FIXED):  # the others are played as these are
             assert lab.play(name, variant_name, first.schedule) == first

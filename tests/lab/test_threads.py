@@ -11,7 +11,7 @@ from sampletool.kit.contract.errors import InvalidValues
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.errors import CannotTry
-from sampletool.lab.explore import every_run
+from sampletool.lab.explore import run_every_schedule
 from sampletool.lab.recording import Recording
 from sampletool.lab.tried import Bound, trying
 
@@ -588,7 +588,7 @@ def test_fewer_schedules_end_in_every_way_in_which_all_of_them_end(
     reduced = try_threads(program)
 
     with trying(tmp_path / "mine.py") as tried_file:
-        full = list(every_run(tried_file.follow))
+        full = list(run_every_schedule(tried_file.follow))
 
     assert len(reduced) < len(full)
     ends = {(run.reason, run.events[-1].state) for run in full}
@@ -610,6 +610,41 @@ def invariant():
     assert not run.is_broken
 
 
+def test_the_attributes_of_a_thread_local_object_are_not_shared(try_threads: Try) -> None:
+    runs = try_threads(
+        COUNTER
+        + """
+own = threading.local()
+def worker(name):
+    global counter
+    own.value = 0
+    own.value += 1
+    with lock:
+        counter += own.value
+"""
+    )
+
+    assert len(runs) == 2
+    assert broken(runs) == []
+    assert not any("own" in step.partition(":")[0] for run in runs for step in steps(run))
+
+
+def test_an_object_in_a_thread_local_attribute_may_be_shared(try_threads: Try) -> None:
+    runs = try_threads(
+        """
+shared = [0]
+own = threading.local()
+def worker(name):
+    own.items = shared
+    own.items[0] = own.items[0] + 1
+def invariant():
+    assert shared[0] == 2, "an update is lost"
+"""
+    )
+
+    assert {run.reason for run in runs} == {None, "an update is lost"}
+
+
 REFUSED = {
     "worker() starts a thread, but the lab starts the threads": (
         "def worker(name): threading.Thread(target=print).start()"
@@ -629,6 +664,14 @@ REFUSED = {
     ),
     "worker() uses no variable that another thread changes": "def worker(name): pass",
     "worker() reads the clock": "def worker(name): time.time()",
+    "uses functools.cached_property (config.value)": """
+import functools
+class Config:
+    @functools.cached_property
+    def value(self): return 1
+config = Config()
+def worker(name): config.value
+""",
     "line 4: SyntaxError": "def worker(name:",
     "line 4: NameError": "unknown\ndef worker(name): pass",
     "line 5: ZeroDivisionError": "def worker(name): pass\ndef prepare(): 1 / 0",

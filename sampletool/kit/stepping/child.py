@@ -85,10 +85,7 @@ def become(
 
     if GATE in named_descriptors:
         _wait_for_gate(named_descriptors[GATE])
-    tracing = None
-    if request.watch is not None:
-        tracing = {"socket": named_descriptors[TRACER], "watch": request.watch}
-    _run_program(request.program, tracing)
+    _run_program(request, tracer_socket=named_descriptors.get(TRACER))
 
 
 def _arrange_descriptors(descriptors_by_name: Mapping[str, int]) -> dict[str, int]:
@@ -147,7 +144,7 @@ def _reopen_standard_streams() -> None:
 
 
 def _reopen_standard_stream(name: str, mode: str, descriptor: int) -> None:
-    """Replace one standard stream with a new one that has the same encoding."""
+    """Replace one standard stream, for example sys.stdout, with a new one on this descriptor."""
     inherited = getattr(sys, name)
     # These are the rules of the interpreter: stderr and terminals are line-buffered.
     is_line_buffered = name == "stderr" or os.isatty(descriptor)
@@ -160,9 +157,11 @@ def _reopen_standard_stream(name: str, mode: str, descriptor: int) -> None:
         buffering=buffering,
         encoding=inherited.encoding,
         errors=inherited.errors,
+        # As in the interpreter, the descriptor stays open if the stream is closed.
         closefd=False,
     )
     setattr(sys, name, stream)
+    # Python keeps the original stream under a second name, such as sys.__stdout__.
     setattr(sys, f"__{name}__", stream)
 
 
@@ -172,19 +171,26 @@ def _wait_for_gate(gate: int) -> None:
     os.close(gate)
 
 
-def _run_program(program: list[str], tracing: dict[str, Any] | None) -> NoReturn:
+def _run_program(request: Request, tracer_socket: int | None) -> NoReturn:
     """Run the program, and exit with the exit code that the interpreter would have.
 
-    `tracing` has the socket to the tracer and the directory to watch. It is None without a tracer.
+    `tracer_socket` is the descriptor of the socket to the tracer, or None without a tracer.
     """
-    # Not at the top, because the client imports this file too. The server has imported tracee
-    # already. In the client, it would cost 3 ms, mostly for sqlite3.
-    from . import tracee
+    # Not at the top, because the client imports this file too. The server has imported these
+    # modules already. In the client, they would cost 3 ms, mostly for sqlite3.
+    from . import python_program, tracee
 
-    sys.argv[:] = program
+    sys.argv[:] = request.program
     exit_code = 1
     try:
-        tracee.run(tracing)
+        if tracer_socket is not None:
+            assert request.watch is not None
+            tracee.start(tracer_socket, request.watch)
+            # Keep the server's entry of `sys.path`. With an entry of its own, the first import
+            # would list that directory, which would be an event.
+        else:
+            python_program.set_script_directory()
+        python_program.run_program()
         exit_code = 0
     except SystemExit as error:
         exit_code = _exit_code_of(error.code)

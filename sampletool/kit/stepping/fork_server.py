@@ -166,7 +166,7 @@ class ForkServer:
         with self._request_lock:
             for module in modules:
                 if module not in self._loaded_modules:
-                    self._send_request({"load": module}, [])
+                    self._send_request({"load": module})
                     self._loaded_modules.add(module)
 
     def start(
@@ -248,8 +248,12 @@ class ForkServer:
             is_stderr_file=stderr == FILE,
         )
 
-    def _send_request(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Send a request, and return the reply. The caller holds the request lock.
+    def _send_request(
+        self, message: dict[str, Any], descriptors: Sequence[int] = ()
+    ) -> dict[str, Any]:
+        """Send a request with these descriptors, and return the reply.
+
+        The caller holds the request lock.
 
         Raise OSError if the server replies with an error or has died.
         """

@@ -223,8 +223,10 @@ def _signal_handlers() -> list[object]:
 def main() -> None:
     """Import the modules that the command line names, then serve."""
     request_socket = socket.socket(fileno=int(sys.argv[1]))
-    # Every forked process needs the tracee module to run its program.
-    for module in [f"{__package__}.tracee", *sys.argv[2:]]:
+    # Every forked process needs these two modules to run its program.
+    own_modules = [f"{__package__}.python_program", f"{__package__}.tracee"]
+    requested_modules = sys.argv[2:]
+    for module in own_modules + requested_modules:
         import_module(module)
     _Server(request_socket).serve()
 

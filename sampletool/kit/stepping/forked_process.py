@@ -168,14 +168,20 @@ class ForkedProcess:
                     if self.stdin is not None and key.fileobj is self.stdin:
                         self._write_chunk(self.stdin, selector)
                     else:
-                        _read_chunk(key.fd, key.data, selector)
+                        collected_output = key.data
+                        _read_chunk(key.fd, collected_output, selector)
         self.wait(_seconds_until(deadline))
         return self._close_output(self.stdout), self._close_output(self.stderr)
 
     def _register_pipes(self, selector: selectors.BaseSelector) -> None:
-        """Register the pipes that are still open. An output pipe's data is its collected output."""
+        """Register the pipes that are still open, so that select() waits for them.
+
+        With each output pipe, register the bytes that were collected from it: _read_chunk() adds
+        the next ones to them.
+        """
         if self.stdin is not None and not self.stdin.closed:
-            # The caller may have written to stdin, and _write_chunk() bypasses its buffer.
+            # The caller may have written to stdin before. What is still in its buffer must come
+            # before the chunks that _write_chunk() writes directly to the descriptor.
             with suppress(BrokenPipeError):
                 self.stdin.flush()
             selector.register(self.stdin, selectors.EVENT_WRITE)
@@ -184,8 +190,8 @@ class ForkedProcess:
                 continue
             if stream in self._output_files:
                 continue
-            output = self._collected_output.setdefault(stream, bytearray())
-            selector.register(stream, selectors.EVENT_READ, output)
+            collected_output = self._collected_output.setdefault(stream, bytearray())
+            selector.register(stream, selectors.EVENT_READ, data=collected_output)
 
     def _write_chunk(self, stdin: IO[bytes], selector: selectors.BaseSelector) -> None:
         """Write part of the input. After the last part, close stdin and unregister it."""
@@ -219,11 +225,13 @@ class ForkedProcess:
         return bytes(self._collected_output.get(stream, b""))
 
 
-def _read_chunk(descriptor: int, output: bytearray, selector: selectors.BaseSelector) -> None:
-    """Append the next part of a pipe to `output`. Unregister the pipe at its end."""
+def _read_chunk(
+    descriptor: int, collected_output: bytearray, selector: selectors.BaseSelector
+) -> None:
+    """Append the next part of a pipe to its collected output. Unregister the pipe at its end."""
     data = os.read(descriptor, _CHUNK_BYTES)
     if data:
-        output += data
+        collected_output += data
     else:
         selector.unregister(descriptor)
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from .effects import Effects, combine
 from .fork_server import ForkServer, Stepping
 from .forked_process import FILE
+from .protocol import Command
 
 _PATIENCE_SECONDS = 30
 """The time limit for each message of a stepped process, and for its exit."""
@@ -49,11 +50,7 @@ class Ended(NamedTuple):
 
 
 class SteppedProcess:
-    """A process that stops before every event.
-
-    `at` is the event before which it has stopped, or None if the process has exited. `past` has the
-    events that the process has executed.
-    """
+    """A process that stops before every event."""
 
     def __init__(
         self,
@@ -88,8 +85,10 @@ class SteppedProcess:
         self._socket = self._exit_stack.enter_context(our_socket)
         self._lines = self._exit_stack.enter_context(our_socket.makefile("rb"))
         self._effects: Effects = {}
-        self.past: list[Event] = []
-        self.at = self._receive_stop()
+        self.past_events: list[Event] = []
+        """The events that the process has executed."""
+        self.next_event = self._receive_stop()
+        """The event before which the process has stopped, or None if the process has exited."""
 
     def __enter__(self) -> "SteppedProcess":
         return self
@@ -103,7 +102,7 @@ class SteppedProcess:
 
         Return the event before which the process stops next, or None if it has exited.
         """
-        return self._continue("go")
+        return self._end_event(Command.GO)
 
     def run_until(self, wanted: str | Callable[[Event], bool], times: int = 1) -> Event:
         """Step the process until it stops before the wanted event. Return this event.
@@ -114,19 +113,18 @@ class SteppedProcess:
         Raise AssertionError if the process exits before.
         """
         matches = 0
-        while self.at is not None:
-            event = self.at
-            if _is_wanted(event, wanted):
+        while self.next_event is not None:
+            if _is_wanted(self.next_event, wanted):
                 matches += 1
                 if matches == times:
-                    return event
+                    return self.next_event
             self.step()
-        past = [(event.name, event.paths) for event in self.past]
-        raise AssertionError(f"the process exited without {wanted}; it did {past}")
+        executed = [(event.name, event.paths) for event in self.past_events]
+        raise AssertionError(f"the process exited without {wanted}; it did {executed}")
 
     def fail(self, number: int) -> Event | None:
         """Let the event fail with this error number. Return the next event, or None at the end."""
-        return self._continue(f"raise {number}")
+        return self._end_event(f"{Command.RAISE} {number}")
 
     def signal(self, number: int) -> Event | None:
         """Send the process a signal at this point.
@@ -134,11 +132,11 @@ class SteppedProcess:
         Return the event before which the process stops after the signal handler: the same event
         again, or a later one if the handler raised an error. Return None if the process has exited.
         """
-        return self._continue(f"signal {number}")
+        return self._continue(f"{Command.SIGNAL} {number}")
 
     def has_free_lock(self) -> bool:
         """Return whether the lock that the process is about to wait for is free."""
-        self._socket.sendall(b"probe\n")
+        self._send(Command.PROBE)
         is_free: bool = self._receive()["is_free"]
         return is_free
 
@@ -158,25 +156,33 @@ class SteppedProcess:
         """
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-        self.at = None
+        self.next_event = None
 
     def finish(self) -> Ended:
         """Let the process run to its end without stopping. Return its exit code and output."""
-        if self.at is not None:
-            self._socket.sendall(b"free\n")
-            self.at = None
+        if self.next_event is not None:
+            self._send(Command.FREE)
+            self.next_event = None
         stdout, stderr = self.process.communicate(timeout=_PATIENCE_SECONDS)
         assert self.process.returncode is not None
         return Ended(self.process.returncode, stdout, stderr)
 
+    def _end_event(self, command: str) -> Event | None:
+        """Send a command that lets the current event happen or fail. Return the next event."""
+        assert self.next_event is not None, "the process has exited"
+        self.past_events.append(self.next_event)
+        return self._continue(command)
+
     def _continue(self, command: str) -> Event | None:
-        """Send a command to the process. Return the event of its next stop, or None at the end."""
-        assert self.at is not None, "the process has exited"
-        if not command.startswith("signal"):
-            self.past.append(self.at)
+        """Send a command, and store and return the event of the next stop. None means the end."""
+        assert self.next_event is not None, "the process has exited"
+        self._send(command)
+        self.next_event = self._receive_stop()
+        return self.next_event
+
+    def _send(self, command: str) -> None:
+        """Send a command line to the process."""
         self._socket.sendall(f"{command}\n".encode())
-        self.at = self._receive_stop()
-        return self.at
 
     def _receive_stop(self) -> Event | None:
         """Wait for the next stop, and return its event. Return None if the process exits.

@@ -70,9 +70,9 @@ def _runs(tool: Tool, args: tuple[str, ...], file: Path) -> Iterator[SteppedProc
         with tool.stepped(*args, watch=file.parent) as process:
             for _ in range(step_count):
                 process.step()
-                if process.at is None:
+                if process.next_event is None:
                     break
-            if process.at is None:
+            if process.next_event is None:
                 # The command has no more steps: this run has come to its end.
                 assert step_count > 0, f"{args} does nothing in {file.parent}"
                 return
@@ -82,8 +82,8 @@ def _runs(tool: Tool, args: tuple[str, ...], file: Path) -> Iterator[SteppedProc
 
 
 def _step_of(process: SteppedProcess) -> str:
-    assert process.at is not None
-    return process.at.name
+    assert process.next_event is not None
+    return process.next_event.name
 
 
 def _refuse_writing_in_place(process: SteppedProcess, file: Path) -> None:
@@ -92,7 +92,7 @@ def _refuse_writing_in_place(process: SteppedProcess, file: Path) -> None:
     Python's own file objects write without a step. So no run would be stopped before such a write,
     and the test could not see the file without the text.
     """
-    event = process.at
+    event = process.next_event
     assert event is not None
     if event.name != "open" or event.path != os.path.realpath(file):
         return

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ...kit.program import PROGRAM
-from ..scenario import STRIKES
+from ..scenario import FAULTS
 
 _HERE = Path(__file__).parent
 _SCRIPT_FILES = (
@@ -108,7 +108,7 @@ def explorer_data(
     scenarios: Sequence[Mapping[str, Any]], menu: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the data of a page. The menu may have races without recordings on this page."""
-    return {"program": PROGRAM, "strikes": STRIKES, "menu": menu, "scenarios": scenarios}
+    return {"program": PROGRAM, "strikes": FAULTS, "menu": menu, "scenarios": scenarios}
 
 
 def menu_of(scenarios: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -77,7 +77,7 @@ def _variant_data(
     source = shown_source(path, _main_function(scenario, variant), places)
     tree = build_run_tree(recordings, source.line_of)
     with scratch_directory(variant) as (directory, _):
-        state_before = str(scenario.look(directory))
+        state_before = str(scenario.read_state(directory))
     return {
         "says": variant.summary,
         "because": variant.explanation,
@@ -98,4 +98,4 @@ def _main_function(scenario: Scenario, variant: Variant) -> str:
     """
     if callable(variant.program):
         return variant.program.__name__
-    return re.split("[.:]", scenario.symbol)[-1]
+    return re.split("[.:]", scenario.production_code)[-1]

@@ -8,60 +8,80 @@ senders are lost.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
 
-SENDERS = "AB"
+SENDERS = ("A", "B")
+END = None
+"""The message that a sender sends after its last message."""
 
 
-class World:
+class SharedMemory:
+    """The queue that all workers use. A and B send to it, and C, the coordinator, receives."""
+
     def __init__(self) -> None:
         self.queue: asyncio.Queue[str | None] = asyncio.Queue()
 
 
-async def naive(worker: str, world: World) -> None:
-    if not await has_sent(worker, world, worker):
-        while True:
-            record(await world.queue.get())
+async def naive(worker: str, memory: SharedMemory) -> None:
+    if worker in SENDERS:
+        await memory.queue.put(worker)
+        return
+    while True:
+        record(await memory.queue.get())
 
 
-async def wrong_until_empty(worker: str, world: World) -> None:
-    if not await has_sent(worker, world, worker):
-        while not world.queue.empty():
-            record(await world.queue.get())
+async def wrong_until_empty(worker: str, memory: SharedMemory) -> None:
+    if worker in SENDERS:
+        await memory.queue.put(worker)
+        return
+    while not memory.queue.empty():
+        record(await memory.queue.get())
 
 
-async def wrong_first_end(worker: str, world: World) -> None:
-    if not await has_sent(worker, world, worker, None):
-        while (message := await world.queue.get()) is not None:
+async def wrong_first_end(worker: str, memory: SharedMemory) -> None:
+    if worker in SENDERS:
+        await memory.queue.put(worker)
+        await memory.queue.put(END)
+        return
+    while True:
+        message = await memory.queue.get()
+        if message is END:
+            break
+        record(message)
+
+
+async def fixed(worker: str, memory: SharedMemory) -> None:
+    if worker in SENDERS:
+        await memory.queue.put(worker)
+        await memory.queue.put(END)
+        return
+    ended = 0
+    while ended < len(SENDERS):
+        message = await memory.queue.get()
+        if message is END:
+            ended += 1
+        else:
             record(message)
 
 
-async def fixed(worker: str, world: World) -> None:
-    if not await has_sent(worker, world, worker, None):
-        ended = 0
-        while ended < len(SENDERS):
-            message = await world.queue.get()
-            if message is None:
-                ended += 1
-            else:
-                record(message)
-
-
-async def has_sent(worker: str, world: World, *messages: str | None) -> bool:
-    """Return whether this is A or B, which send their messages first. C is the coordinator."""
-    if worker not in SENDERS:
-        return False
-    for message in messages:
-        await world.queue.put(message)
-    return True
-
-
 def record(message: str | None) -> None:
+    """Append a message to the file of recorded messages."""
     with Path("recorded").open("a") as file:
         file.write(f"{message} ")
+
+
+@dataclass(frozen=True)
+class RecordedMessages:
+    """The messages that C has recorded, in their order. Each message is the name of its sender."""
+
+    messages: Sequence[str]
+
+    def __str__(self) -> str:
+        return " ".join(self.messages) or "nothing"
 
 
 def prepare(directory: Path) -> None:
@@ -69,16 +89,19 @@ def prepare(directory: Path) -> None:
     (directory / "recorded").write_text("")
 
 
-def look(directory: Path) -> str:
-    """Return the messages that C has recorded, in their order."""
-    return (directory / "recorded").read_text().strip() or "nothing"
+def read_state(directory: Path) -> RecordedMessages:
+    """Return the messages that C has recorded."""
+    text = (directory / "recorded").read_text()
+    return RecordedMessages(messages=text.split())
 
 
 def invariant(history: History) -> Iterator[str]:
     """Each message is recorded once, and all tasks finish."""
+    if not history.is_finished:
+        return
     for sender in SENDERS:
-        times = history.now.split().count(sender)
-        if history.is_over and times != 1:
+        times = history.state.messages.count(sender)
+        if times != 1:
             yield f"the message of {sender} was recorded {times} times."
 
 
@@ -100,9 +123,9 @@ scenario = Scenario(
         "exit?"
     ),
     shared="recorded",
-    private=("ended", "message"),
+    private_variables=("ended", "message"),
     workers=3,
-    world=World,
+    create_shared_memory=SharedMemory,
     variants={
         "naive": Variant(
             summary="receives messages in an endless loop",
@@ -111,7 +134,7 @@ scenario = Scenario(
                 "No message says that there are no more messages. `gather` waits for C, and C "
                 "waits for the queue."
             ),
-            breaks="waits for ever",
+            expected_problem="waits for ever",
         ),
         "wrong-until-empty": Variant(
             summary="receives messages until the queue is empty",
@@ -129,24 +152,24 @@ scenario = Scenario(
             explanation="C waited for the end message of B, and no message comes after it.",
         ),
     },
-    steps=(Step("send", "", "[AB]"), Step("take", "", "C")),
+    steps=(Step(name="send", event="", file="[AB]"), Step(name="take", event="", file="C")),
     mechanisms=(
-        Removal(
-            "lab/scenarios/coordinator.py:fixed",
+        Mutation(
+            function="lab/scenarios/coordinator.py:fixed",
             summary="stop at the first end message",
-            pattern="ended < len(SENDERS)",
-            instead="ended < 1",
-            breaks="was recorded 0 times",
+            original_code="ended < len(SENDERS)",
+            replacement_code="ended < 1",
+            expected_problem="was recorded 0 times",
         ),
-        Removal(
-            "lab/scenarios/coordinator.py:fixed",
+        Mutation(
+            function="lab/scenarios/coordinator.py:fixed",
             summary="never stop",
-            pattern="ended += 1",
-            instead="pass",
-            breaks="waits for ever",
+            original_code="ended += 1",
+            replacement_code="pass",
+            expected_problem="waits for ever",
         ),
     ),
-    symbol="sampletool.lab.scenarios.coordinator:fixed",
+    production_code="sampletool.lab.scenarios.coordinator:fixed",
     no_verb=(
         "No command of this tool has a coordinator. The fix on this page is an example that uses "
         "`asyncio.Queue`."

@@ -17,84 +17,100 @@ from pathlib import Path
 
 from ...kit.safety.children import Children
 from ...kit.safety.signals import Signals
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
+from ._log_lines import LogLines
 
 PATIENCE_SECONDS = 0.2
-"""The time after which World.log() gives up, and exits to show that the program hangs.
+"""The time after which SharedMemory.log() gives up, and exits to show that the program hangs.
 
 The child has no other thread, so a lock that is not free at once never becomes free.
 """
 PROGRAM = "import os; os.write(os.open('log', os.O_APPEND | os.O_WRONLY), b'B was here\\n')"
+"""A program that writes the line of B to the log. It shares no memory with this one."""
 
 
-class World:
+class SharedMemory:
+    """A log with a buffer and a lock. Worker A uses it in a thread, and a fork copies it."""
+
     def __init__(self) -> None:
-        self.thread = ThreadPoolExecutor(1)
+        self.thread_of_a = ThreadPoolExecutor(1)
         self.lock = threading.Lock()
-        self.pieces: list[str] = []
+        self.buffer: list[str] = []
 
-    def begin(self) -> None:
+    def begin_line(self) -> None:
+        """Take the lock, and buffer the first half of the line of A."""
         self.lock.acquire()
-        self.pieces.append("A began")
+        self.buffer.append("A began")
 
-    def end(self) -> None:
-        self.pieces.append(" and ended\n")
-        self.flush()
+    def end_line(self) -> None:
+        """Write the line of A to the log, and release the lock."""
+        self.buffer.append(" and ended\n")
+        self.write_buffer()
         self.lock.release()
 
-    def flush(self) -> None:
-        os.write(os.open("log", os.O_APPEND | os.O_WRONLY), "".join(self.pieces).encode())
-        self.pieces.clear()
+    def write_buffer(self) -> None:
+        """Append the buffered text to the file, and empty the buffer."""
+        log = os.open("log", os.O_APPEND | os.O_WRONLY)
+        os.write(log, "".join(self.buffer).encode())
+        self.buffer.clear()
 
     def log(self, line: str) -> None:
+        """Write a whole line to the log. Exit the process if the lock is not free."""
         if not self.lock.acquire(timeout=PATIENCE_SECONDS):
             os._exit(1)
-        self.pieces.append(line)
-        self.flush()
+        self.buffer.append(line)
+        self.write_buffer()
         self.lock.release()
 
 
-async def naive(worker: str, world: World) -> None:
-    if not await is_a_thread(worker, world):
-        run_in_fork(lambda: world.log("B was here\n"))
+async def naive(worker: str, memory: SharedMemory) -> None:
+    if worker == "A":
+        await log_in_thread(memory)
+    else:
+        run_in_fork(lambda: memory.log("B was here\n"))
 
 
-async def wrong_new_lock(worker: str, world: World) -> None:
-    def child() -> None:
-        world.lock = threading.Lock()
-        world.log("B was here\n")
+async def wrong_new_lock(worker: str, memory: SharedMemory) -> None:
+    def log_with_new_lock() -> None:
+        memory.lock = threading.Lock()
+        memory.log("B was here\n")
 
-    if not await is_a_thread(worker, world):
-        run_in_fork(child)
-
-
-async def fixed(worker: str, world: World) -> None:
-    if not await is_a_thread(worker, world):
-        with Children(Signals()) as children:
-            children.start(
-                "child", [sys.executable, "-S", "-c", PROGRAM], cwd=Path.cwd(), env=os.environ
-            )
-            while children.next_exit(within_seconds=1.0) is None:
-                pass
+    if worker == "A":
+        await log_in_thread(memory)
+    else:
+        run_in_fork(log_with_new_lock)
 
 
-async def is_a_thread(worker: str, world: World) -> bool:
-    """Return whether this is A: another thread of this program, which writes a line to the log."""
-    if worker != "A":
-        return False
-    world.thread.submit(world.begin).result()
+async def fixed(worker: str, memory: SharedMemory) -> None:
+    if worker == "A":
+        await log_in_thread(memory)
+        return
+    with Children(Signals()) as children:
+        children.start(
+            "child", [sys.executable, "-S", "-c", PROGRAM], cwd=Path.cwd(), env=os.environ
+        )
+        while children.next_exit(within_seconds=1.0) is None:
+            pass
+
+
+async def log_in_thread(memory: SharedMemory) -> None:
+    """Write the line of A in another thread. Between its two halves, the other worker may run."""
+    memory.thread_of_a.submit(memory.begin_line).result()
     await sleep(0)
-    world.thread.submit(world.end).result()
-    return True
+    memory.thread_of_a.submit(memory.end_line).result()
 
 
-def run_in_fork(child: Callable[[], None]) -> None:
-    """Run a function in a child process that shares the memory of this one, and wait for it."""
+def run_in_fork(function: Callable[[], None]) -> None:
+    """Run a function in a child process that has a copy of this memory, and wait for it.
+
+    Raise TimeoutError if the child fails.
+    """
     pid = os.fork()
     if pid == 0:
-        child()
+        function()
         os._exit(0)
-    if os.waitpid(pid, 0)[1]:
+    _, wait_status = os.waitpid(pid, 0)
+    if wait_status != 0:
         raise TimeoutError("the child waits permanently")
 
 
@@ -103,20 +119,21 @@ def prepare(directory: Path) -> None:
     (directory / "log").touch()
 
 
-def look(directory: Path) -> str:
-    """Return the lines of the log as text."""
-    return (directory / "log").read_text().strip().replace("\n", " / ") or "(empty)"
+def read_state(directory: Path) -> LogLines:
+    """Return the lines of the log."""
+    return LogLines((directory / "log").read_text().splitlines())
 
 
 def invariant(history: History) -> Iterator[str]:
     """No child waits permanently, and each line of the log was written by one worker."""
-    if history.exit_codes.get("B"):
+    lines = history.state.lines
+    child_has_failed = "B" in history.failed_workers
+    if child_has_failed:
         yield "the child of B waits permanently for a lock that none of its threads can release."
-    for line in history.now.split(" / "):
-        if line not in ("(empty)", "A began and ended", "B was here"):
+    for line in lines:
+        if line not in ("A began and ended", "B was here"):
             yield f'no worker wrote this line of the log: "{line}".'
-    has_finished = history.is_over and not history.exit_codes.get("B")
-    if has_finished and "B was here" not in history.now:
+    if history.is_finished and not child_has_failed and "B was here" not in lines:
         yield "B's line is not in the log."
 
 
@@ -137,7 +154,7 @@ scenario = Scenario(
         "the log. Who unlocks?"
     ),
     shared="log",
-    world=World,
+    create_shared_memory=SharedMemory,
     variants={
         "naive": Variant(
             summary="forks, and logs in the child",
@@ -163,22 +180,22 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("lock the log", "", "A"),
-        Step("unlock it", "", "A"),
-        Step("a child logs", "", "B"),
+        Step(name="lock the log", event="", file="A"),
+        Step(name="unlock it", event="", file="A"),
+        Step(name="a child logs", event="", file="B"),
     ),
     mechanisms=(
-        Removal(
-            "lab/scenarios/fork_with_threads.py:fixed",
+        Mutation(
+            function="lab/scenarios/fork_with_threads.py:fixed",
             summary="fork before starting the program",
-            pattern="with Children(Signals()) as children:\n    ...",
-            instead="""\
-run_in_fork(lambda: world.log(""))
+            original_code="with Children(Signals()) as children:\n    ...",
+            replacement_code="""\
+run_in_fork(lambda: memory.log(""))
 with Children(Signals()) as children:
     ...
 """,
-            breaks="waits permanently for a lock",
+            expected_problem="waits permanently for a lock",
         ),
     ),
-    symbol="sampletool.kit.safety.children:Children.start",
+    production_code="sampletool.kit.safety.children:Children.start",
 )

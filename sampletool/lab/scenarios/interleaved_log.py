@@ -17,13 +17,14 @@ from pathlib import Path
 
 from ...kit.call_log import append
 from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
+from ._log_lines import LogLines
 from ._mechanisms import without_lock
 
 LOG = "calls.jsonl"
-RECORDS = {"A": b"A" * 5999 + b"\n", "B": b"B" * 99 + b"\n"}
+PIPE_LINES = {"A": b"A" * 5999 + b"\n", "B": b"B" * 99 + b"\n"}
 """The line that each worker writes to the pipe. The line of A does not fit into the pipe."""
-ONE_PAGE = 4096
+PIPE_BYTES = 4096
 """The number of bytes that fit into the pipe."""
 
 
@@ -39,7 +40,7 @@ def wrong_thread_lock(worker: str) -> None:
 
 
 def wrong_large_pipe_write(worker: str) -> None:
-    write_to_pipe(RECORDS[worker])
+    write_to_pipe(PIPE_LINES[worker])
 
 
 def fixed(worker: str) -> None:
@@ -48,24 +49,27 @@ def fixed(worker: str) -> None:
 
 def fixed_pipe(worker: str) -> None:
     with lock_named("pipe.lock").exclusively(PATIENT_WAIT_SECONDS):
-        write_to_pipe(RECORDS[worker])
+        write_to_pipe(PIPE_LINES[worker])
 
 
 def write_to_pipe(content: bytes) -> None:
     """Do what the kernel does for one write: fill the pipe, wait for the reader, write the rest."""
     pipe = os.open("pipe", os.O_RDWR | os.O_NONBLOCK)
-    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, ONE_PAGE)
+    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     while content:
+        # The pipe may be full.
         with suppress(BlockingIOError):
             written = os.write(pipe, content)
             content = content[written:]
-        let_reader_read(pipe)
+        read_from_pipe(pipe)
 
 
-def let_reader_read(pipe: int) -> None:
+def read_from_pipe(pipe: int) -> None:
+    """Append what is in the pipe to the file `received`, as the reader of the pipe does."""
     received = os.open("received", os.O_APPEND | os.O_WRONLY)
+    # The pipe may be empty.
     with suppress(BlockingIOError):
-        os.write(received, os.read(pipe, ONE_PAGE))
+        os.write(received, os.read(pipe, PIPE_BYTES))
 
 
 def prepare(directory: Path) -> None:
@@ -79,51 +83,57 @@ def prepare_a_pipe(directory: Path) -> None:
     (directory / "received").touch()
 
 
-def look(directory: Path) -> str:
+def read_state(directory: Path) -> LogLines:
     """Return the lines of the log, or those that the reader of the pipe has received."""
     log = directory / "received"
     if not log.exists():
         # This variant writes to a file and not to a pipe.
         log = directory / LOG
-    lines = [_short_name(line) for line in log.read_text().splitlines()]
-    if not lines:
-        return "(empty)"
-    return " / ".join(lines)
+    lines = log.read_text().splitlines()
+    return LogLines([describe_line(line) for line in lines])
 
 
-def _short_name(line: str) -> str:
-    """Return a short name for a line of the log, or the line itself if it has none."""
-    for letter, record in RECORDS.items():
-        if line.encode() == record.rstrip():
-            return f"line of {letter}"
+def describe_line(line: str) -> str:
+    """Return `line of A` for the whole line of a worker, and a short text for any other line."""
+    for worker, pipe_line in PIPE_LINES.items():
+        if line.encode() == pipe_line.rstrip():
+            return f"line of {worker}"
     if line.strip("AB") == "":
-        # Many equal letters are counted: 4,096 of them become "4096 A".
-        return " ".join(f"{len(list(same))} {letter}" for letter, same in groupby(line))
+        return count_letters(line)
     try:
         return f"line of {json.loads(line)['command']}"
     except (ValueError, KeyError):
         return line
 
 
+def count_letters(text: str) -> str:
+    """Return how often each letter is repeated: 4,096 times an A and one B become `4096 A 1 B`."""
+    counts = []
+    for letter, repetitions in groupby(text):
+        counts.append(f"{len(list(repetitions))} {letter}")
+    return " ".join(counts)
+
+
 def invariant(history: History) -> Iterator[str]:
     """Every line of the log was written by one worker, and no line is missing."""
-    if not history.is_over:
+    if not history.is_finished:
         return
-    lines = history.now.split(" / ")
-    correct_lines = [f"line of {letter}" for letter in history.letters]
+    lines = history.state.lines
+    correct_lines = [f"line of {worker}" for worker in history.workers]
     for line in lines:
         if line not in correct_lines:
             yield f"no worker wrote this line of the log: {line}."
-    for letter in history.succeeded:
-        if f"line of {letter}" not in lines:
-            yield f"the line of {letter} is not in the log."
+    for worker in history.successful_workers:
+        if f"line of {worker}" not in lines:
+            yield f"the line of {worker} is not in the log."
 
 
 PIPE_STEPS = (
-    Step("lock", "fcntl.flock", "pipe.lock", kind="lock", holds=True),
-    Step("write", "os.write", "pipe"),
-    Step("reader reads", "os.write", "received"),
+    Step(name="lock", event="fcntl.flock", file="pipe.lock", kind="lock", takes_lock=True),
+    Step(name="write", event="os.write", file="pipe"),
+    Step(name="reader reads", event="os.write", file="received"),
 )
+
 
 scenario = Scenario(
     title="Interleaved log lines: two processes write to one log",
@@ -169,30 +179,30 @@ scenario = Scenario(
             explanation="B waited until the rest of A's line was in the pipe.",
         ),
     },
-    steps=(Step("write", "os.write", LOG),),
+    steps=(Step(name="write", event="os.write", file=LOG),),
     mechanisms=(
-        Removal(
-            "kit/call_log.py:_append_once",
+        Mutation(
+            function="kit/call_log.py:_append_once",
             summary="write the line in two pieces",
-            pattern="os.write(descriptor, line)",
-            instead="os.write(descriptor, line[:7])\nos.write(descriptor, line[7:])",
-            breaks="no worker wrote this line of the log",
+            original_code="os.write(descriptor, line)",
+            replacement_code="os.write(descriptor, line[:7])\nos.write(descriptor, line[7:])",
+            expected_problem="no worker wrote this line of the log",
         ),
-        Removal(
-            "kit/call_log.py:_append_once",
+        Mutation(
+            function="kit/call_log.py:_append_once",
             summary="seek to the end of the file instead of appending",
-            pattern=(
+            original_code=(
                 "with opened_log(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as descriptor:\n    "
                 "..."
             ),
-            instead="""\
+            replacement_code="""\
 with opened_log(path, os.O_RDWR | os.O_CREAT) as descriptor:
     os.lseek(descriptor, 0, os.SEEK_END)
     ...
 """,
-            breaks="is not in the log",
+            expected_problem="is not in the log",
         ),
         without_lock("no worker wrote this line of the log"),
     ),
-    symbol="sampletool.kit.call_log:_append_once",
+    production_code="sampletool.kit.call_log:_append_once",
 )

@@ -13,27 +13,27 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 from ...kit.safety.errors import Interrupted
 from ...kit.safety.signals import Signals
 from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Variant
-from ._turns import WORK, intruders, look, prepare, work
+from ..scenario import History, Mutation, Scenario, Step, Variant
+from ._turns import WORK, find_work_without_lock, prepare, read_state, work
 
-__all__ = ["look", "prepare"]
-
-
-class GiveUp(Exception):
-    pass
+__all__ = ["prepare", "read_state"]
 
 
-def give_up(number: int, frame: Any) -> None:
-    raise GiveUp
+class JobCancelled(Exception):
+    """The signal handler raises this error in the middle of a job."""
+
+
+def cancel_job(number: int, frame: FrameType | None) -> None:
+    raise JobCancelled
 
 
 def naive(worker: str) -> None:
-    signal.signal(signal.SIGTERM, give_up)
+    signal.signal(signal.SIGTERM, cancel_job)
     try:
         lock = os.open("lock", os.O_CREAT | os.O_RDWR)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -42,9 +42,9 @@ def naive(worker: str) -> None:
             work(worker)
         finally:
             fcntl.flock(lock, fcntl.LOCK_UN)
-    except GiveUp:
+    except JobCancelled:
         pass
-    serve_on(worker)
+    run_until_b_has_worked(worker)
 
 
 def fixed(worker: str) -> None:
@@ -56,7 +56,7 @@ def fixed(worker: str) -> None:
             work(worker)
     except Interrupted:
         pass
-    serve_on(worker)
+    run_until_b_has_worked(worker)
 
 
 def fixed_at_once(worker: str) -> None:
@@ -67,11 +67,14 @@ def fixed_at_once(worker: str) -> None:
             work(worker)
     except Interrupted:
         pass
-    serve_on(worker)
+    run_until_b_has_worked(worker)
 
 
-def serve_on(worker: str) -> None:
-    """Run until B has written to the log, if this worker is A, the server. Return at once in B."""
+def run_until_b_has_worked(worker: str) -> None:
+    """Keep the process of A, the server, alive until B has written to the log.
+
+    For B, return at once.
+    """
     while worker == "A" and "B" not in Path("log").read_text():
         os.listdir(".")
         time.sleep(0.001)
@@ -79,9 +82,9 @@ def serve_on(worker: str) -> None:
 
 def invariant(history: History) -> Iterator[str]:
     """At most one worker holds the lock, and B gets its turn, whenever the signal arrives."""
-    yield from history.broken_locks
-    yield from intruders(history)
-    if history.is_over and "B" not in history.now.split():
+    yield from history.lock_problems
+    yield from find_work_without_lock(history)
+    if history.is_finished and "B" not in history.state.workers:
         yield "B never got its turn."
 
 
@@ -99,7 +102,7 @@ scenario = Scenario(
         "TERM arrives while A takes its lock, and A continues as a server. Who releases the lock?"
     ),
     shared="the log",
-    strikes="~",
+    faults="~",
     variants={
         "naive": Variant(
             summary="raises an exception in the handler, and releases the lock in `finally`",
@@ -124,30 +127,30 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("lock", "fcntl.flock", "lock", kind="lock", holds=True),
-        Step("write its name", "os.write", "lock"),
-        Step("write its name", "os.pwrite", "lock", after=("lock",)),
+        Step(name="lock", event="fcntl.flock", file="lock", kind="lock", takes_lock=True),
+        Step(name="write its name", event="os.write", file="lock"),
+        Step(name="write its name", event="os.pwrite", file="lock", after_steps=("lock",)),
         WORK,
-        Step("serve on", "os.listdir", "here", waits=True),
+        Step(name="serve on", event="os.listdir", file="here", waits_in_loop=True),
     ),
     mechanisms=(
-        Removal(
-            "kit/safety/signals.py:Signals._record",
+        Mutation(
+            function="kit/safety/signals.py:Signals._record",
             summary="raise an exception in the handler",
-            pattern="self.received = number",
-            instead="self.received = number\nraise Interrupted(number)",
-            breaks="wait for ever",
+            original_code="self.received = number",
+            replacement_code="self.received = number\nraise Interrupted(number)",
+            expected_problem="wait for ever",
         ),
-        Removal(
-            "kit/safety/lock.py:Lock.exclusively",
+        Mutation(
+            function="kit/safety/lock.py:Lock.exclusively",
             summary="release the lock only if the block succeeds",
-            pattern="""\
+            original_code="""\
 try:
     ...
 finally:
     ...
 """,
-            instead="""\
+            replacement_code="""\
 try:
     ...
 except ZeroDivisionError:
@@ -155,8 +158,8 @@ except ZeroDivisionError:
 else:
     ...
 """,
-            breaks="wait for ever",
+            expected_problem="wait for ever",
         ),
     ),
-    symbol="sampletool.kit.safety.signals:Signals._record",
+    production_code="sampletool.kit.safety.signals:Signals._record",
 )

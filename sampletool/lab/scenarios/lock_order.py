@@ -10,38 +10,43 @@ starts.
 from collections.abc import Iterator
 
 from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Variant
-from ._turns import WORK, look, prepare, work
+from ..scenario import History, Mutation, Scenario, Step, Variant
+from ._turns import WORK, prepare, read_state, work
 
-__all__ = ["look", "prepare"]
+__all__ = ["prepare", "read_state"]
 
-SIDES = ("left", "right")
+ACCOUNTS = ("left", "right")
 
 
 def naive(worker: str) -> None:
-    here, there = SIDES if worker == "A" else reversed(SIDES)
+    if worker == "A":
+        source, target = "left", "right"
+    else:
+        source, target = "right", "left"
     with (
-        lock_named(here).exclusively(PATIENT_WAIT_SECONDS),
-        lock_named(there).exclusively(PATIENT_WAIT_SECONDS),
+        lock_named(source).exclusively(PATIENT_WAIT_SECONDS),
+        lock_named(target).exclusively(PATIENT_WAIT_SECONDS),
     ):
         work(worker)
 
 
 def fixed(worker: str) -> None:
-    here, there = sorted(SIDES)
+    first, second = sorted(ACCOUNTS)
     with (
-        lock_named(here).exclusively(PATIENT_WAIT_SECONDS),
-        lock_named(there).exclusively(PATIENT_WAIT_SECONDS),
+        lock_named(first).exclusively(PATIENT_WAIT_SECONDS),
+        lock_named(second).exclusively(PATIENT_WAIT_SECONDS),
     ):
         work(worker)
 
 
 def invariant(history: History) -> Iterator[str]:
     """Both transfers finish, and never run at the same moment."""
-    yield from history.broken_locks
-    for letter in history.letters:
-        if history.is_over and letter not in history.now.split():
-            yield f"the transfer of {letter} did not finish."
+    yield from history.lock_problems
+    if not history.is_finished:
+        return
+    for worker in history.workers:
+        if worker not in history.state.workers:
+            yield f"the transfer of {worker} did not finish."
 
 
 scenario = Scenario(
@@ -58,7 +63,7 @@ scenario = Scenario(
         "one. Who continues?"
     ),
     shared="the log",
-    private=("here", "there"),
+    private_variables=("source", "target", "first", "second"),
     variants={
         "naive": Variant(
             summary="locks the account that it takes from, then the other one",
@@ -71,20 +76,20 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("lock left", "fcntl.flock", "left", kind="lock"),
-        Step("lock right", "fcntl.flock", "right", kind="lock"),
+        Step(name="lock left", event="fcntl.flock", file="left", kind="lock"),
+        Step(name="lock right", event="fcntl.flock", file="right", kind="lock"),
         WORK,
     ),
     mechanisms=(
-        Removal(
-            "lab/scenarios/lock_order.py:fixed",
+        Mutation(
+            function="lab/scenarios/lock_order.py:fixed",
             summary="let each worker take the locks in an order of its own",
-            pattern="here, there = sorted(SIDES)",
-            instead='here, there = sorted(SIDES, reverse=worker == "B")',
-            breaks="wait for ever",
+            original_code="first, second = sorted(ACCOUNTS)",
+            replacement_code='first, second = sorted(ACCOUNTS, reverse=worker == "B")',
+            expected_problem="wait for ever",
         ),
     ),
-    symbol="sampletool.lab.scenarios.lock_order:fixed",
+    production_code="sampletool.lab.scenarios.lock_order:fixed",
     no_verb=(
         "No command of this tool takes two locks. The fix on this page is an example that uses "
         "the tool's lock."

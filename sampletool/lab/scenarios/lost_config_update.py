@@ -1,4 +1,4 @@
-"""Two people, or two agents, run `config set` at the same moment.
+"""Two people, or two agents, run `config set` at the same step.
 
 Each of them sets a key of its own. Both commands report success, but only one key is in the file.
 The process that wrote last wrote back the text that it had read before the other process wrote.
@@ -9,11 +9,12 @@ import fcntl
 import os
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...kit.safety.toml_file import editing_toml
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
 from ._mechanisms import without_lock
 
 FILE = Path("tool.toml")
@@ -65,43 +66,60 @@ def fixed_two_names(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
+    """Create a config file with one key."""
     (directory / FILE).write_text("[settings]\njobs = 4\n")
 
 
 def prepare_a_link(directory: Path) -> None:
+    """Create a config file with one key, and a link to it where the tool expects the file."""
     (directory / "first.toml").write_text("[settings]\njobs = 4\n")
     (directory / FILE).symlink_to("first.toml")
 
 
-def look(directory: Path) -> str:
+@dataclass(frozen=True)
+class SavedKeys:
+    """The keys in the config file."""
+
+    keys: Sequence[str]
+
+    def __str__(self) -> str:
+        if not self.keys:
+            return "(empty)"
+        return " ".join(self.keys)
+
+
+def read_state(directory: Path) -> SavedKeys:
+    """Return the keys in the config file, in their order."""
     keys = []
     for line in (directory / FILE).read_text().splitlines():
         key, equals_sign, _value = line.partition("=")
         if equals_sign:
             keys.append(key.strip())
-    if not keys:
-        return "(empty)"
-    return " ".join(keys)
+    return SavedKeys(keys)
 
 
 def invariant(history: History) -> Iterator[str]:
     """When a process has reported success, its key is in tool.toml. No other key is lost."""
-    keys_now = history.now.split()
-    for letter in history.succeeded:
-        if letter not in keys_now:
-            yield f"{letter} reported success, but its key is not in {FILE}."
-    if "jobs" not in keys_now and history.is_over:
+    saved_keys = history.state.keys
+    # The key that a worker saves has the name of the worker.
+    for worker in history.successful_workers:
+        if worker not in saved_keys:
+            yield f"{worker} reported success, but its key is not in {FILE}."
+    if not history.is_finished:
+        return
+    if "jobs" not in saved_keys:
         yield f"the key jobs is no longer in {FILE}."
-    for letter in history.letters:
-        if history.is_over and letter not in history.succeeded:
-            yield f"{letter} failed to save its key."
+    for worker in history.workers:
+        if worker not in history.successful_workers:
+            yield f"{worker} failed to save its key."
 
 
 LOCKED = (
-    Step("lock", "fcntl.flock", "*.toml.lock", kind="lock", holds=True),
-    Step("read", "open", "*.toml", kind="read", after=("lock",)),
-    Step("rename", "os.rename", "*.toml"),
+    Step(name="lock", event="fcntl.flock", file="*.toml.lock", kind="lock", takes_lock=True),
+    Step(name="read", event="open", file="*.toml", kind="read", after_steps=("lock",)),
+    Step(name="rename", event="os.rename", file="*.toml"),
 )
+
 
 scenario = Scenario(
     title="Lost update in a config file",
@@ -120,7 +138,7 @@ scenario = Scenario(
         "afterwards?"
     ),
     shared="tool.toml",
-    private=("text",),
+    private_variables=("text",),
     variants={
         "naive": Variant(
             summary="reads the file, adds the key, writes the file",
@@ -136,18 +154,28 @@ scenario = Scenario(
             summary="locks the read and the write separately",
             steps=(
                 Step(
-                    "lock, read", "fcntl.flock", "lock", kind="lock", after=("start",), holds=True
+                    name="lock, read",
+                    event="fcntl.flock",
+                    file="lock",
+                    kind="lock",
+                    after_steps=("start",),
+                    takes_lock=True,
                 ),
                 Step(
-                    "unlock",
-                    "fcntl.flock",
-                    "lock",
+                    name="unlock",
+                    event="fcntl.flock",
+                    file="lock",
                     kind="unlock",
-                    after=("lock, read",),
-                    frees=True,
+                    after_steps=("lock, read",),
+                    releases_lock=True,
                 ),
                 Step(
-                    "lock, write", "fcntl.flock", "lock", kind="lock", after=("unlock",), holds=True
+                    name="lock, write",
+                    event="fcntl.flock",
+                    file="lock",
+                    kind="lock",
+                    after_steps=("unlock",),
+                    takes_lock=True,
                 ),
             ),
             schedule="A1 A2 B1 B2 A3 B3",
@@ -184,22 +212,22 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("read", "open", "tool.toml", kind="read"),
-        Step("write", "open", "tool.toml", kind="write"),
-        Step("rename", "os.rename", "tool.toml"),
+        Step(name="read", event="open", file="tool.toml", kind="read"),
+        Step(name="write", event="open", file="tool.toml", kind="write"),
+        Step(name="rename", event="os.rename", file="tool.toml"),
     ),
     mechanisms=(
-        Removal(
-            "kit/safety/toml_file.py:editing_toml",
+        Mutation(
+            function="kit/safety/toml_file.py:editing_toml",
             summary="read before taking the lock",
-            pattern="""\
+            original_code="""\
 lock = make_lock(lock_path_of(resolved), resolved.name)
 with lock.exclusively(timeout_seconds) as hold:
     ...
     yield TomlEdit(read_toml(resolved), hold)
     return
 """,
-            instead="""\
+            replacement_code="""\
 before = read_toml(resolved)
 lock = make_lock(lock_path_of(resolved), resolved.name)
 with lock.exclusively(timeout_seconds) as hold:
@@ -207,16 +235,16 @@ with lock.exclusively(timeout_seconds) as hold:
     yield TomlEdit(before, hold)
     return
 """,
-            breaks="reported success, but its key is not in",
+            expected_problem="reported success, but its key is not in",
         ),
-        Removal(
-            "kit/safety/toml_file.py:editing_toml",
+        Mutation(
+            function="kit/safety/toml_file.py:editing_toml",
             summary="do not resolve the link again under the lock",
-            pattern="if resolve(path) != resolved:\n    continue",
-            instead="pass",
-            breaks="reported success, but its key is not in",
+            original_code="if resolve(path) != resolved:\n    continue",
+            replacement_code="pass",
+            expected_problem="reported success, but its key is not in",
         ),
         without_lock("reported success, but its key is not in"),
     ),
-    symbol="sampletool.kit.safety.toml_file:editing_toml",
+    production_code="sampletool.kit.safety.toml_file:editing_toml",
 )

@@ -17,7 +17,7 @@ from ...kit.safety.atomic_file import replace
 from ...kit.safety.children import Children
 from ...kit.safety.signals import Signals
 from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
 
 COMPILER = """
 import os, select, sys
@@ -30,54 +30,59 @@ if not os.path.exists("go"):
 with open(sys.argv[1], "w") as output:
     output.write("A")
 """
-"""A program that waits until C lets it go on, then writes its output and exits."""
+"""A program that waits until C lets it continue, then writes its output and exits.
+
+Its pid is in the file `ready` while it waits. It does not wait if there is a file `go`.
+"""
 
 
 def naive(worker: str) -> None:
     if worker == "C":
-        return let_the_compiler_go_on()
+        let_compiler_continue()
+        return
     with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS):
         if worker == "A":
             compiler = subprocess.Popen(
                 [sys.executable, "-S", "-c", COMPILER, "output"], stdin=subprocess.DEVNULL
             )
             while compiler.poll() is None:
-                look_around()
+                wait_for_compiler()
         else:
             publish(worker)
-    return None
 
 
 def fixed(worker: str) -> None:
     if worker == "C":
-        return let_the_compiler_go_on()
+        let_compiler_continue()
+        return
     with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS) as hold:
         if worker == "A":
             with Children(Signals(), hold.descriptors) as children:
                 argv = [sys.executable, "-S", "-c", COMPILER, "A.scratch"]
                 children.start("compiler", argv, cwd=Path.cwd(), env=os.environ)
                 while children.next_exit(within_seconds=0.001) is None:
-                    look_around()
+                    wait_for_compiler()
             replace(Path("output"), Path("A.scratch").read_bytes())
         else:
             publish(worker)
-    return None
 
 
 def publish(worker: str) -> None:
+    """Write the output of this build. Note whether a compiler is still running."""
     if os.path.exists("ready") and is_alive(Path("ready").read_text()):
         Path("overlapped").touch()
     replace(Path("output"), worker.encode())
 
 
-def look_around() -> None:
+def wait_for_compiler() -> None:
     """Wait for a moment. If the compiler is ready, this is a step of the schedule."""
     if os.path.exists("ready"):
+        # The scenario has a step at this call.
         os.listdir(".")
     time.sleep(0.001)
 
 
-def let_the_compiler_go_on() -> None:
+def let_compiler_continue() -> None:
     """Let the compiler continue, and wait until it has exited.
 
     If it has not started yet, let it run without waiting.
@@ -91,6 +96,7 @@ def let_the_compiler_go_on() -> None:
 
 
 def is_alive(pid: str) -> bool:
+    """Return whether there is a process with this pid that has not exited."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
@@ -98,11 +104,12 @@ def is_alive(pid: str) -> bool:
     # The name of the program is in brackets, and may contain spaces. The state comes after it.
     _, _, fields = status.rpartition(")")
     state = fields.split()[0]
+    # A process that has exited is a zombie (Z) until its parent waits for it, and then dead (X).
     return state not in ("Z", "X")
 
 
 def prepare(directory: Path) -> None:
-    """Create the pipe at which the compiler waits, and an output of no build."""
+    """Create the pipe at which the compiler waits, and an output that is from no build."""
     os.mkfifo(directory / "gate")
     (directory / "output").write_text("-")
 
@@ -112,6 +119,7 @@ class Build:
     """The results of the builds."""
 
     output: str
+    """The name of the worker whose output it is."""
     has_overlapped: bool
     """Whether B has built while A's compiler was running."""
 
@@ -119,7 +127,7 @@ class Build:
         return f"output of {self.output or '(nobody)'}"
 
 
-def look(directory: Path) -> Build:
+def read_state(directory: Path) -> Build:
     """Return the output, and whether a build has overlapped with an old compiler."""
     return Build(
         output=(directory / "output").read_text(),
@@ -132,30 +140,38 @@ def invariant(history: History) -> Iterator[str]:
 
     No build starts while an old compiler runs.
     """
-    yield from history.broken_locks
+    yield from history.lock_problems
     a_was_killed = False
-    for moment in history.moments:
-        a_was_killed = a_was_killed or moment.is_struck
-        is_orphan = moment.worker == "C" and a_was_killed
-        overwrites_b = moment.before.output == "B" and moment.after.output != "B"
-        if is_orphan and overwrites_b:
+    for step in history.taken_steps:
+        if step.is_fault:
+            a_was_killed = True
+        # The steps of C are those of the compiler that A has started.
+        is_orphan_step = step.worker == "C" and a_was_killed
+        overwrites_b = step.state_before.output == "B" and step.state_after.output != "B"
+        if is_orphan_step and overwrites_b:
             yield (
                 "B reported success, but the compiler of A, which was killed, then overwrote its "
                 "output."
             )
-    if history.now.has_overlapped:
+    if history.state.has_overlapped:
         yield "B built while A's compiler was still running."
 
 
-LOCK = Step("lock", "fcntl.flock", "lock", kind="lock", holds=True)
-COMPILE = Step("(A's child) compile", "os.listdir", "here", after=("start",))
+LOCK = Step(name="lock", event="fcntl.flock", file="lock", kind="lock", takes_lock=True)
+COMPILE = Step(name="(A's child) compile", event="os.listdir", file="here", after_steps=("start",))
 WAIT = Step(
-    "wait for it", "os.listdir", "here", waits=True, holds=True, after=("lock", "wait for it")
+    name="wait for it",
+    event="os.listdir",
+    file="here",
+    after_steps=("lock", "wait for it"),
+    waits_in_loop=True,
+    takes_lock=True,
 )
+
 
 scenario = Scenario(
     # Its workers start children, which are not stepped.
-    steps_every_call=False,
+    checks_every_call=False,
     title="Orphan process: the child of a dead parent still writes",
     subtitle="The compiler of a killed build overwrites the output of the next build.",
     rule="Let child processes inherit the lock, and let only the parent publish the result.",
@@ -171,12 +187,12 @@ scenario = Scenario(
     ),
     shared="output",
     workers=3,
-    strikes="!",
+    faults="!",
     variants={
         "naive": Variant(
             summary="takes a lock and runs a compiler that writes the output",
             schedule="A1 A! B1 C1",
-            breaks="then overwrote its output",
+            expected_problem="then overwrote its output",
             explanation="A's lock was released when A died, but its compiler was still running.",
         ),
         "fixed": Variant(
@@ -192,13 +208,13 @@ scenario = Scenario(
     },
     steps=(LOCK, WAIT, COMPILE),
     mechanisms=(
-        Removal(
-            "kit/safety/children.py:Children.start",
+        Mutation(
+            function="kit/safety/children.py:Children.start",
             summary="do not pass the lock on to child processes",
-            pattern="self._lock_descriptors",
-            instead="()",
-            breaks="B built while A's compiler was still running",
+            original_code="self._lock_descriptors",
+            replacement_code="()",
+            expected_problem="B built while A's compiler was still running",
         ),
     ),
-    symbol="sampletool.kit.safety.children:Children.start",
+    production_code="sampletool.kit.safety.children:Children.start",
 )

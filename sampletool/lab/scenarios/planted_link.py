@@ -13,46 +13,49 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...kit.safety.atomic_file import _temporary_path, replace
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
 
 REPORT = Path("report")
 MINE = Path("mine")
 
 
 def naive(worker: str) -> None:
-    if not has_planted(worker) and not is_link(REPORT):
+    if worker == "B":
+        plant_link()
+    elif not is_link(REPORT):
         REPORT.write_text("A's report")
 
 
 def wrong_look_when_open(worker: str) -> None:
-    if not has_planted(worker):
-        report = os.open(REPORT, os.O_WRONLY | os.O_CREAT)
-        if not is_link(REPORT):
-            os.write(report, b"A's report")
+    if worker == "B":
+        plant_link()
+        return
+    report = os.open(REPORT, os.O_WRONLY | os.O_CREAT)
+    if not is_link(REPORT):
+        os.write(report, b"A's report")
 
 
 def fixed(worker: str) -> None:
     if worker == "B":
         # A name that an attacker can work out is the same in every process.
         os.symlink(MINE, _temporary_path(REPORT))
-    if not has_planted(worker):
+        plant_link()
+    else:
         replace(REPORT, b"A's report")
 
 
 def is_link(path: Path) -> bool:
+    """Return whether the path is a symbolic link. This is a step of the schedule."""
     sys.audit("stepping.verb", "look")
     return path.is_symlink()
 
 
-def has_planted(worker: str) -> bool:
-    """Plant a link and remove it again, and return True, if this is B. Return False for A."""
-    if worker != "B":
-        return False
+def plant_link() -> None:
+    """Put a link in the place of the report, as the attacker does, and remove it again."""
     with suppress(FileExistsError):
         REPORT.symlink_to(MINE)
     if REPORT.is_symlink():
         REPORT.unlink()
-    return True
 
 
 def prepare(directory: Path) -> None:
@@ -60,18 +63,23 @@ def prepare(directory: Path) -> None:
     (directory / MINE).write_text("precious")
 
 
-def look(directory: Path) -> str:
+def read_state(directory: Path) -> str:
     """Return the content of the file to which a planted link leads."""
     return (directory / MINE).read_text() or "(empty)"
 
 
 def invariant(history: History) -> Iterator[str]:
     """No step changes the file `mine`, which B may not change."""
-    if history.now != "precious":
+    content = history.state
+    if content != "precious":
         yield f"A overwrote the file {MINE}, which B may not change."
 
 
-PLANT = (Step("plant a link", "os.symlink", "report"), Step("take it away", "os.remove", "report"))
+PLANT = (
+    Step(name="plant a link", event="os.symlink", file="report"),
+    Step(name="take it away", event="os.remove", file="report"),
+)
+
 
 scenario = Scenario(
     title="TOCTOU: a symbolic link planted after the check",
@@ -97,9 +105,9 @@ scenario = Scenario(
         "wrong-look-when-open": Variant(
             summary="opens the path, checks that it is not a link, then writes",
             steps=(
-                Step("open", "open", "report", kind="write"),
-                Step("look: no link", "stepping.verb"),
-                Step("write", "os.write"),
+                Step(name="open", event="open", file="report", kind="write"),
+                Step(name="look: no link", event="stepping.verb"),
+                Step(name="write", event="os.write"),
                 *PLANT,
             ),
             schedule="B1 A1 B2 A2 A3",
@@ -115,23 +123,23 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("look: no link", "stepping.verb"),
-        Step("write", "open", "report", kind="write"),
-        Step("create", "open", ".report.*.tmp", kind="create"),
-        Step("rename", "os.rename", "report"),
+        Step(name="look: no link", event="stepping.verb"),
+        Step(name="write", event="open", file="report", kind="write"),
+        Step(name="create", event="open", file=".report.*.tmp", kind="create"),
+        Step(name="rename", event="os.rename", file="report"),
         *PLANT,
     ),
     mechanisms=(
-        Removal(
-            "kit/safety/atomic_file.py:replace",
+        Mutation(
+            function="kit/safety/atomic_file.py:replace",
             summary="write through the path instead of renaming",
-            pattern="_write_and_publish(path, content, new_mode, _publish_by_rename)",
-            instead=(
+            original_code="_write_and_publish(path, content, new_mode, _publish_by_rename)",
+            replacement_code=(
                 "_write_and_publish(path, content, new_mode, "
                 "lambda new, old: [old.write_bytes(content), new.unlink()])"
             ),
-            breaks="A overwrote the file mine",
+            expected_problem="A overwrote the file mine",
         ),
     ),
-    symbol="sampletool.kit.safety.atomic_file:_write_and_publish",
+    production_code="sampletool.kit.safety.atomic_file:_write_and_publish",
 )

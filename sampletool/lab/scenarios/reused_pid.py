@@ -14,93 +14,101 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
+from types import FrameType
 
 from ...kit.safety.processes import is_running, start_of
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
 
-FILE = Path("server.pid")
+PID_FILE = Path("server.pid")
 DEAD_PID = 2**22 + 1
 """A pid that no process can have, because it is above the maximum of Linux."""
 
 
 def naive(worker: str) -> None:
-    if not is_the_stranger(worker):
-        pid, _start = FILE.read_text().split()
-        stop(int(pid))
+    if worker == "B":
+        take_over_pid()
+        return
+    pid, _start_time = PID_FILE.read_text().split()
+    stop(int(pid))
 
 
 def wrong_same_name(worker: str) -> None:
-    if not is_the_stranger(worker):
-        pid, _start = FILE.read_text().split()
-        if name_of(int(pid)) == name_of(os.getpid()):
-            stop(int(pid))
+    if worker == "B":
+        take_over_pid()
+        return
+    pid, _start_time = PID_FILE.read_text().split()
+    if program_name(int(pid)) == program_name(os.getpid()):
+        stop(int(pid))
 
 
 def fixed(worker: str) -> None:
-    if not is_the_stranger(worker):
-        pid, start = FILE.read_text().split()
-        with suppress(ProcessLookupError):
-            process = os.pidfd_open(int(pid))
-            if start_of(int(pid)) == start:
-                stop(int(pid), process)
+    if worker == "B":
+        take_over_pid()
+        return
+    pid, start_time = PID_FILE.read_text().split()
+    with suppress(ProcessLookupError):
+        pidfd = os.pidfd_open(int(pid))
+        if start_of(int(pid)) == start_time:
+            stop(int(pid), pidfd)
 
 
-def stop(pid: int, process: int | None = None) -> None:
+def stop(pid: int, pidfd: int | None = None) -> None:
     """Send TERM, through the pidfd if there is one, because the pid may have been reused."""
     sys.audit("stepping.verb", "stop")
     with suppress(ProcessLookupError):
-        if process is None:
+        if pidfd is None:
             os.kill(pid, signal.SIGTERM)
         else:
-            signal.pidfd_send_signal(process, signal.SIGTERM)
+            signal.pidfd_send_signal(pidfd, signal.SIGTERM)
         while is_running(pid) and "stopped" not in Path("log").read_text():
             sleep(0.001)
 
 
-def name_of(pid: int) -> str:
-    with suppress(FileNotFoundError):
+def program_name(pid: int) -> str:
+    """Return the name of the program that runs in a process, or "" without such a process."""
+    try:
         return Path(f"/proc/{pid}/comm").read_text()
-    return ""
+    except FileNotFoundError:
+        return ""
 
 
-def is_the_stranger(worker: str) -> bool:
-    """Take over the pid of the server, and return True, if this is B. Return False for A."""
-    if worker != "B":
-        return False
+def take_over_pid() -> None:
+    """Become the process that has the pid of the dead server. Log if this process is stopped."""
     log = os.open("log", os.O_APPEND | os.O_WRONLY)
 
-    def note_the_signal(_number: int, _frame: object) -> None:
+    def log_signal(_number: int, _frame: FrameType | None) -> None:
         os.write(log, b"stopped")
 
-    signal.signal(signal.SIGTERM, note_the_signal)
+    signal.signal(signal.SIGTERM, log_signal)
     # The file is not emptied before, so a reader finds the old number or the new one.
-    os.write(os.open(FILE, os.O_WRONLY), record_of(os.getpid()).encode())
+    os.write(os.open(PID_FILE, os.O_WRONLY), pid_file_content(os.getpid()).encode())
+    # The scenario has a step at this call: the work of B.
     os.listdir(".")
-    return True
 
 
-def record_of(pid: int) -> str:
+def pid_file_content(pid: int) -> str:
     """Return the content of the pid file: a pid, and the start time of the dead server."""
-    boot, _, _ticks = str(start_of(os.getpid())).partition(":")
-    start_of_server = f"{boot}:1"
-    # Each record has the same length, so one write replaces the one before.
-    return f"{pid} {start_of_server}".ljust(80)
+    boot_id, _, _ticks = str(start_of(os.getpid())).partition(":")
+    start_time_of_server = f"{boot_id}:1"
+    # Each content has the same length, so one write replaces the one before.
+    return f"{pid} {start_time_of_server}".ljust(80)
 
 
 def prepare(directory: Path) -> None:
     """Create an empty log, and a pid file with the pid of a dead server."""
     (directory / "log").touch()
-    (directory / FILE).write_text(record_of(DEAD_PID))
+    (directory / PID_FILE).write_text(pid_file_content(DEAD_PID))
 
 
-def look(directory: Path) -> str:
+def read_state(directory: Path) -> str:
     """Return whether B is still at work or was stopped, as text."""
     return (directory / "log").read_text() or "at work"
 
 
 def invariant(history: History) -> Iterator[str]:
     """B is never stopped: the process that wrote the pid file is another one, and it is dead."""
-    if history.now != "at work":
+    state_of_b = history.state
+    if state_of_b != "at work":
         yield "B was stopped, but B is not the server."
 
 
@@ -139,21 +147,27 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("read the pid", "open", "server.pid", kind="read", after=("start",)),
-        Step("stop it", "stepping.verb"),
-        Step("(B gets the pid)", "open", "server.pid", kind="write"),
-        Step("work", "os.listdir", "here"),
+        Step(
+            name="read the pid",
+            event="open",
+            file="server.pid",
+            kind="read",
+            after_steps=("start",),
+        ),
+        Step(name="stop it", event="stepping.verb"),
+        Step(name="(B gets the pid)", event="open", file="server.pid", kind="write"),
+        Step(name="work", event="os.listdir", file="here"),
     ),
     mechanisms=(
-        Removal(
-            "kit/safety/processes.py:start_of",
+        Mutation(
+            function="kit/safety/processes.py:start_of",
             summary="use the boot id alone as the start time",
-            pattern='f"{boot_id[:_BOOT_ID_CHARACTERS]}:{ticks}"',
-            instead='f"{boot_id[:_BOOT_ID_CHARACTERS]}:1"',
-            breaks="B was stopped",
+            original_code='f"{boot_id[:_BOOT_ID_CHARACTERS]}:{ticks}"',
+            replacement_code='f"{boot_id[:_BOOT_ID_CHARACTERS]}:1"',
+            expected_problem="B was stopped",
         ),
     ),
-    symbol="sampletool.kit.safety.processes:start_of",
+    production_code="sampletool.kit.safety.processes:start_of",
     no_verb=(
         "No command of this tool stops a process by its pid file. The fix on this page is an "
         "example "

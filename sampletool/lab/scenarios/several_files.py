@@ -11,25 +11,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...kit.safety.toml_file import editing_toml, parse, read_toml
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
 
 CERTIFICATE = Path("certificate")
 KEY = Path("key")
-BOTH = Path("both.toml")
+ONE_FILE = Path("both.toml")
+"""The file with both values, which only the fixed variant uses."""
 
 
 def naive(worker: str) -> None:
     if worker == "A":
-        put(CERTIFICATE, "new")
-        put(KEY, "new")
+        replace_file(CERTIFICATE, "new")
+        replace_file(KEY, "new")
     else:
         serve(CERTIFICATE.read_text(), KEY.read_text())
 
 
 def wrong_look_again(worker: str) -> None:
     if worker == "A":
-        put(CERTIFICATE, "new")
-        put(KEY, "new")
+        replace_file(CERTIFICATE, "new")
+        replace_file(KEY, "new")
         return
     while True:
         certificate = CERTIFICATE.read_text()
@@ -41,25 +42,28 @@ def wrong_look_again(worker: str) -> None:
 
 def fixed(worker: str) -> None:
     if worker == "A":
-        with editing_toml(BOTH) as file:
-            file.text = text_of("new")
+        with editing_toml(ONE_FILE) as file:
+            file.text = toml_with_both("new")
             file.write()
     else:
-        both = parse(read_toml(BOTH).text)
-        serve(both["certificate"], both["key"])
+        values = parse(read_toml(ONE_FILE).text)
+        serve(values["certificate"], values["key"])
 
 
-def put(path: Path, content: str) -> None:
+def replace_file(path: Path, content: str) -> None:
+    """Replace a file with an atomic rename."""
     temporary = Path(f"{path}.new")
     temporary.write_text(content)
     os.replace(temporary, path)
 
 
 def serve(certificate: str, key: str) -> None:
+    """Print which certificate and key the server has read. The invariant compares them."""
     os.write(1, json.dumps({"certificate": certificate, "key": key}).encode())
 
 
-def text_of(version: str) -> str:
+def toml_with_both(version: str) -> str:
+    """Return the content of the file that has both values in the same version."""
     return f'certificate = "{version}"\nkey = "{version}"\n'
 
 
@@ -67,24 +71,29 @@ def prepare(directory: Path) -> None:
     """Store the old version: in two files, and in one file with both values."""
     for path in (CERTIFICATE, KEY):
         (directory / path).write_text("old")
-    (directory / BOTH).write_text(text_of("old"))
+    (directory / ONE_FILE).write_text(toml_with_both("old"))
 
 
-def look(directory: Path) -> str:
-    """Return the versions of the certificate and of the key, as text."""
-    # A variant that keeps both values in one file has replaced this file.
-    if (directory / BOTH).read_text() != text_of("old"):
-        return "new new"
-    return f"{(directory / CERTIFICATE).read_text()} {(directory / KEY).read_text()}"
+def read_state(directory: Path) -> str:
+    """Return the versions of the certificate and of the key, as text, such as `new old`."""
+    certificate = (directory / CERTIFICATE).read_text()
+    key = (directory / KEY).read_text()
+    if (directory / ONE_FILE).read_text() == toml_with_both("new"):
+        # The fixed variant changes only the file with both values.
+        certificate = key = "new"
+    return f"{certificate} {key}"
 
 
 def invariant(history: History) -> Iterator[str]:
     """Each reader gets a certificate and the key that belongs to it."""
-    for letter, read in history.responses.items():
-        if read["certificate"] != read["key"]:
-            yield f"{letter} uses the {read['certificate']} certificate with the {read['key']} key."
-    for letter in history.failed:
-        yield f"{letter} failed to read both values."
+    # Only a reader prints a response: the versions of both files.
+    for reader, response in history.responses.items():
+        certificate = response["certificate"]
+        key = response["key"]
+        if certificate != key:
+            yield f"{reader} uses the {certificate} certificate with the {key} key."
+    for worker in history.failed_workers:
+        yield f"{worker} failed to read both values."
 
 
 scenario = Scenario(
@@ -101,7 +110,7 @@ scenario = Scenario(
     ),
     question="Both files are replaced atomically, one after the other. What can B read?",
     shared="certificate, key",
-    private=("certificate", "key"),
+    private_variables=("certificate", "key"),
     variants={
         "naive": Variant(
             summary="replaces the certificate, then the key; the reader reads one after the other",
@@ -122,25 +131,25 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("rename certificate", "os.rename", "certificate"),
-        Step("rename key", "os.rename", "key"),
-        Step("read certificate", "open", "certificate", kind="read"),
-        Step("read key", "open", "key", kind="read"),
-        Step("rename", "os.rename", "both.toml"),
-        Step("read both", "open", "both.toml", kind="read", after=("start",)),
-        Step("write", "open", "both.toml", kind="write"),
+        Step(name="rename certificate", event="os.rename", file="certificate"),
+        Step(name="rename key", event="os.rename", file="key"),
+        Step(name="read certificate", event="open", file="certificate", kind="read"),
+        Step(name="read key", event="open", file="key", kind="read"),
+        Step(name="rename", event="os.rename", file="both.toml"),
+        Step(name="read both", event="open", file="both.toml", kind="read", after_steps=("start",)),
+        Step(name="write", event="open", file="both.toml", kind="write"),
     ),
     mechanisms=(
-        Removal(
-            "kit/safety/toml_file.py:TomlEdit.write",
+        Mutation(
+            function="kit/safety/toml_file.py:TomlEdit.write",
             summary="write into the file line by line instead of replacing it",
-            pattern="replace(before.path, content)",
-            instead="""\
+            original_code="replace(before.path, content)",
+            replacement_code="""\
 for end in [at for at, byte in enumerate(content, 1) if byte == 10]:
     before.path.write_bytes(content[:end])
 """,
-            breaks="B failed to read both values",
+            expected_problem="B failed to read both values",
         ),
     ),
-    symbol="sampletool.kit.safety.toml_file:TomlEdit.write",
+    production_code="sampletool.kit.safety.toml_file:TomlEdit.write",
 )

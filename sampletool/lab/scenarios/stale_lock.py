@@ -14,9 +14,9 @@ from pathlib import Path
 from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Scenario, Step, Variant
 from ._mechanisms import with_shared_lock, without_lock
-from ._turns import WORK, look, prepare, work
+from ._turns import WORK, prepare, read_state, work
 
-__all__ = ["look"]
+__all__ = ["read_state"]
 
 DEAD_PID = 2**22 + 1
 """A pid that no process can have, because it is above the maximum of Linux."""
@@ -52,6 +52,7 @@ def fixed(worker: str) -> None:
 
 
 def owner_is_alive() -> bool:
+    """Return whether there is a lock file, and the process that it names exists."""
     try:
         os.kill(int(Path("lock").read_text()), 0)
     except (FileNotFoundError, ProcessLookupError):
@@ -60,6 +61,7 @@ def owner_is_alive() -> bool:
 
 
 def create_lock() -> None:
+    """Create the lock file with the pid of this process. Raise FileExistsError if it exists."""
     descriptor = os.open("lock", os.O_CREAT | os.O_EXCL | os.O_WRONLY)
     os.write(descriptor, str(os.getpid()).encode())
 
@@ -74,10 +76,11 @@ def invariant(history: History) -> Iterator[str]:
     """At most one worker holds the lock at any moment, and every worker that is alive gets its
     turn.
     """
-    yield from history.broken_locks
-    for letter in history.exit_codes:
-        if letter not in history.now.split():
-            yield f"{letter} never got its turn."
+    yield from history.lock_problems
+    # A worker that was killed has no exit code.
+    for worker in history.exit_codes:
+        if worker not in history.state.workers:
+            yield f"{worker} never got its turn."
 
 
 scenario = Scenario(
@@ -91,23 +94,33 @@ scenario = Scenario(
     ),
     question="A is killed with kill -9 while it holds the lock. What happens to B?",
     shared="the log",
-    strikes="!",
+    faults="!",
     # With two workers, nobody would come while the second one holds a lock file that the first
     # one has removed.
     every_step_workers=3,
     variants={
         "naive": Variant(
             summary="creates a file that must not exist yet, and deletes it at the end",
-            steps=(Step("lock", "open", "lock", kind="create", waits=True, holds=True), WORK),
+            steps=(
+                Step(
+                    name="lock",
+                    event="open",
+                    file="lock",
+                    kind="create",
+                    waits_in_loop=True,
+                    takes_lock=True,
+                ),
+                WORK,
+            ),
             schedule="A1 B1 A!",
             explanation="A was killed, so no process deletes A's file.",
         ),
         "wrong-reclaim": Variant(
             summary="checks whether the owner is alive, and deletes the file of a dead owner",
             steps=(
-                Step("look", "open", "lock", kind="read", waits=True),
-                Step("remove", "os.remove", "lock"),
-                Step("lock", "open", "lock", kind="create", holds=True),
+                Step(name="look", event="open", file="lock", kind="read", waits_in_loop=True),
+                Step(name="remove", event="os.remove", file="lock"),
+                Step(name="lock", event="open", file="lock", kind="create", takes_lock=True),
                 WORK,
             ),
             schedule="A1 B1 A2 A3 B2 B3",
@@ -116,11 +129,14 @@ scenario = Scenario(
                 "meantime."
             ),
             prepare=leave_a_dead_owner,
-            strikes="",
+            faults="",
         ),
         "fixed": Variant(
             summary="takes the tool's own lock, which the kernel releases when the process exits",
-            steps=(Step("lock", "fcntl.flock", "lock", kind="lock", holds=True), WORK),
+            steps=(
+                Step(name="lock", event="fcntl.flock", file="lock", kind="lock", takes_lock=True),
+                WORK,
+            ),
             schedule="A1 B1 A!",
             explanation="When A died, the kernel released the lock, and B got it.",
         ),
@@ -129,5 +145,5 @@ scenario = Scenario(
         without_lock("held the lock at the same moment"),
         with_shared_lock("held the lock at the same moment"),
     ),
-    symbol="sampletool.kit.safety.lock:Lock.exclusively",
+    production_code="sampletool.kit.safety.lock:Lock.exclusively",
 )

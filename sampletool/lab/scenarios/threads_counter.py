@@ -11,8 +11,9 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
 
 lock = threading.Lock()
 counter = 0
@@ -67,12 +68,14 @@ def fixed_double_checked(worker: str) -> None:
 
 
 def load() -> dict[str, str]:
+    """Return the settings, and count this load."""
     global loads
     loads += 1
     return {"colour": "blue"}
 
 
 def use(settings: dict[str, str]) -> str:
+    """Return a setting. Raise KeyError if the settings are not complete."""
     return settings["colour"]
 
 
@@ -85,25 +88,21 @@ class Memory:
     """The shared variables."""
 
     counter: int
-    content: str
-    """The state of the config: none, empty or complete."""
+    config: Literal["none", "empty", "complete"]
     loads: int
 
     def __str__(self) -> str:
-        if self.loads == 0 and self.content == "none":
+        if self.loads == 0 and self.config == "none":
             return f"counter {self.counter}, no config"
-        return f"config: {self.content}, loads: {self.loads}"
+        return f"config: {self.config}, loads: {self.loads}"
 
 
-def look(directory: Path) -> Memory:
+def read_state(directory: Path) -> Memory:
     """Return the values of the variables that the threads share."""
-    if config is None:
-        content = "none"
-    elif config:
-        content = "complete"
-    else:
-        content = "empty"
-    return Memory(counter, content, loads)
+    config_state: Literal["none", "empty", "complete"] = "none"
+    if config is not None:
+        config_state = "complete" if config else "empty"
+    return Memory(counter=counter, config=config_state, loads=loads)
 
 
 def invariant(history: History) -> Iterator[str]:
@@ -111,30 +110,33 @@ def invariant(history: History) -> Iterator[str]:
 
     The config is loaded once, and not used before it is complete.
     """
-    memory = history.now
-    has_config = memory.loads > 0
-    if not has_config and memory.counter < len(history.succeeded):
-        yield f"{len(history.succeeded)} threads have counted, but the counter is {memory.counter}."
+    memory = history.state
+    finished_threads = len(history.successful_workers)
+    # A variant uses either the config or the counter.
+    uses_counter = memory.loads == 0
+    if uses_counter and memory.counter < finished_threads:
+        yield f"{finished_threads} threads have counted, but the counter is {memory.counter}."
     if memory.loads > 1:
         yield f"the config was loaded {memory.loads} times."
-    for letter in history.failed:
-        yield f"{letter} used the config before it was complete."
+    for worker in history.failed_workers:
+        yield f"{worker} used the config before it was complete."
 
 
-LOCK = Step("lock", "lock.acquire", "lock", holds=True)
-RELEASE = Step("unlock", "lock.release", "lock", frees=True)
+LOCK = Step(name="lock", event="lock.acquire", file="lock", takes_lock=True)
+RELEASE = Step(name="unlock", event="lock.release", file="lock", releases_lock=True)
 COUNTER_STEPS = (
     LOCK,
     RELEASE,
-    Step("read", "memory.read", "counter"),
-    Step("write", "memory.write", "counter"),
+    Step(name="read", event="memory.read", file="counter"),
+    Step(name="write", event="memory.write", file="counter"),
 )
 # The release is no step here. With it, there would be three times as many schedules.
 CONFIG_STEPS = (
-    Step("lock", "lock.acquire", "lock"),
-    Step("read", "memory.read", "config"),
-    Step("write", "memory.write", "config"),
+    Step(name="lock", event="lock.acquire", file="lock"),
+    Step(name="read", event="memory.read", file="config"),
+    Step(name="write", event="memory.write", file="config"),
 )
+
 
 scenario = Scenario(
     title="Thread safety: two threads increment one counter",
@@ -190,22 +192,22 @@ scenario = Scenario(
     },
     steps=COUNTER_STEPS,
     mechanisms=(
-        Removal(
-            "lab/scenarios/threads_counter.py:fixed",
+        Mutation(
+            function="lab/scenarios/threads_counter.py:fixed",
             summary="do not take the lock",
-            pattern="with lock:\n    ...",
-            instead="if lock:\n    ...",
-            breaks="threads have counted, but the counter is",
+            original_code="with lock:\n    ...",
+            replacement_code="if lock:\n    ...",
+            expected_problem="threads have counted, but the counter is",
         ),
-        Removal(
-            "lab/scenarios/threads_counter.py:fixed_double_checked",
+        Mutation(
+            function="lab/scenarios/threads_counter.py:fixed_double_checked",
             summary="do not check again under the lock",
-            pattern="with lock:\n    if config is None:\n        ...",
-            instead="with lock:\n    if lock:\n        ...",
-            breaks="the config was loaded 2 times",
+            original_code="with lock:\n    if config is None:\n        ...",
+            replacement_code="with lock:\n    if lock:\n        ...",
+            expected_problem="the config was loaded 2 times",
         ),
     ),
-    symbol="sampletool.lab.scenarios.threads_counter:fixed_double_checked",
+    production_code="sampletool.lab.scenarios.threads_counter:fixed_double_checked",
     no_verb=(
         "No command of this tool shares a variable between threads. The fix on this page is an "
         "example that uses "

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
 
 FILE = "tool.toml"
 OLD = '[settings]\nname = "old"\nlevel = 1\n'
@@ -35,7 +35,7 @@ def prepare(directory: Path) -> None:
     (directory / FILE).write_text(OLD)
 
 
-def look(directory: Path) -> str:
+def read_state(directory: Path) -> str:
     """Return the content of tool.toml in one line."""
     return in_one_line((directory / FILE).read_text())
 
@@ -52,12 +52,16 @@ def invariant(history: History) -> Iterator[str]:
 
     If A reported success, it is the new file.
     """
-    if history.is_over and history.now not in (in_one_line(OLD), in_one_line(NEW)):
-        state = "half written"
-        if history.now == "(empty)":
-            state = "empty"
-        yield f"{FILE} is {state}: it is neither the old file nor the new one."
-    if history.is_over and history.succeeded and history.now == in_one_line(OLD):
+    if not history.is_finished:
+        return
+    content = history.state
+    is_old_file = content == in_one_line(OLD)
+    is_new_file = content == in_one_line(NEW)
+    if content == in_one_line(""):
+        yield f"{FILE} is empty: it is neither the old file nor the new one."
+    elif not is_old_file and not is_new_file:
+        yield f"{FILE} is half written: it is neither the old file nor the new one."
+    if is_old_file and history.successful_workers:
         yield f"A reported success, but {FILE} is the old file."
 
 
@@ -78,7 +82,7 @@ scenario = Scenario(
     question="A is killed, or the power fails, between two of its steps. What can be in the file?",
     shared="tool.toml",
     workers=1,
-    strikes="!*",
+    faults="!*",
     variants={
         "naive": Variant(
             summary="empties the file, then writes it line by line",
@@ -91,7 +95,7 @@ scenario = Scenario(
         "wrong-rename": Variant(
             summary="writes a temporary file and renames it, without flushing",
             schedule="A1 A2 A3 A*",
-            breaks="tool.toml is empty",
+            expected_problem="tool.toml is empty",
             explanation=(
                 "The new name reached the disk before the new content. Only fsync guarantees the "
                 "order."
@@ -110,26 +114,26 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("empty", "open", FILE, kind="write"),
-        Step("write a line", "os.write", FILE),
-        Step("create", "open", "*.tmp", kind="write"),
-        Step("write", "os.write", "*.tmp"),
-        Step("flush", "os.fsync", "*.tmp"),
-        Step("rename", "os.rename", FILE),
-        Step("flush the directory", "os.fsync", "here"),
+        Step(name="empty", event="open", file=FILE, kind="write"),
+        Step(name="write a line", event="os.write", file=FILE),
+        Step(name="create", event="open", file="*.tmp", kind="write"),
+        Step(name="write", event="os.write", file="*.tmp"),
+        Step(name="flush", event="os.fsync", file="*.tmp"),
+        Step(name="rename", event="os.rename", file=FILE),
+        Step(name="flush the directory", event="os.fsync", file="here"),
     ),
     mechanisms=(
-        Removal(
-            "kit/safety/atomic_file.py:_write_and_publish",
+        Mutation(
+            function="kit/safety/atomic_file.py:_write_and_publish",
             summary="do not flush the file before the rename",
-            pattern="flush(descriptor)",
-            instead="pass",
-            breaks="tool.toml is empty",
+            original_code="flush(descriptor)",
+            replacement_code="pass",
+            expected_problem="tool.toml is empty",
         ),
-        Removal(
-            "kit/safety/atomic_file.py:_write_and_publish",
+        Mutation(
+            function="kit/safety/atomic_file.py:_write_and_publish",
             summary="flush the file after the rename",
-            pattern="""\
+            original_code="""\
 try:
     ...
     flush(descriptor)
@@ -137,7 +141,7 @@ finally:
     os.close(descriptor)
 publish(temporary, target)
 """,
-            instead="""\
+            replacement_code="""\
 try:
     ...
     publish(temporary, target)
@@ -145,15 +149,15 @@ try:
 finally:
     os.close(descriptor)
 """,
-            breaks="tool.toml is empty",
+            expected_problem="tool.toml is empty",
         ),
-        Removal(
-            "kit/safety/atomic_file.py:_flush_parent",
+        Mutation(
+            function="kit/safety/atomic_file.py:_flush_parent",
             summary="do not flush the directory",
-            pattern="flush_directory(target.parent)",
-            instead="pass",
-            breaks="A reported success, but tool.toml is the old file",
+            original_code="flush_directory(target.parent)",
+            replacement_code="pass",
+            expected_problem="A reported success, but tool.toml is the old file",
         ),
     ),
-    symbol="sampletool.kit.safety.atomic_file:replace",
+    production_code="sampletool.kit.safety.atomic_file:replace",
 )

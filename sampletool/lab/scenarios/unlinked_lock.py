@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
-from ..scenario import History, Removal, Scenario, Step, Variant
+from ..scenario import History, Mutation, Scenario, Step, Variant
 from ._mechanisms import without_lock
 
 JOBS = {"A": 2, "B": 1}
@@ -74,6 +74,7 @@ def fixed_delete(worker: str) -> None:
 
 
 def do_job(worker: str, number: int) -> None:
+    """Create a directory that shows that the worker is at work, then mark this job as done."""
     os.mkdir(f"{worker}-at-work")
     os.rename(f"{worker}-at-work", f"{worker}-done-{number}")
 
@@ -86,40 +87,47 @@ def prepare(directory: Path) -> None:
 class Jobs:
     """The workers in the middle of a job, and the number of jobs that each worker has done."""
 
-    at_work: Sequence[str]
-    done: Mapping[str, int]
+    workers_at_work: Sequence[str]
+    done_jobs: Mapping[str, int]
 
     def __str__(self) -> str:
-        if not self.at_work:
+        if not self.workers_at_work:
             return "nobody works"
-        return f"{' and '.join(self.at_work)} at work"
+        return f"{' and '.join(self.workers_at_work)} at work"
 
 
-def look(directory: Path) -> Jobs:
+def read_state(directory: Path) -> Jobs:
     """Return which workers are in the middle of a job, and how many jobs each has done."""
-    names = sorted(path.name for path in directory.iterdir())
-    return Jobs(
-        at_work=[name[0] for name in names if name.endswith("-at-work")],
-        done=Counter(name[0] for name in names if "-done-" in name),
-    )
+    workers_at_work = []
+    done_jobs: Counter[str] = Counter()
+    for path in sorted(directory.iterdir()):
+        worker, _, job_state = path.name.partition("-")
+        if job_state == "at-work":
+            workers_at_work.append(worker)
+        elif job_state.startswith("done-"):
+            done_jobs[worker] += 1
+    return Jobs(workers_at_work, done_jobs)
 
 
 def invariant(history: History) -> Iterator[str]:
     """Two workers are never in the middle of a job at the same time, and every job gets done."""
-    at_work = history.now.at_work
-    if len(at_work) > 1:
-        yield f"{' and '.join(at_work)} worked at the same time."
-    for letter in history.failed:
-        yield f"{letter} failed to get the lock."
-    for letter in history.letters:
-        if history.is_over and history.now.done[letter] < JOBS[letter]:
-            yield f"a job of {letter} was not done."
+    workers_at_work = history.state.workers_at_work
+    if len(workers_at_work) > 1:
+        yield f"{' and '.join(workers_at_work)} worked at the same time."
+    for worker in history.failed_workers:
+        yield f"{worker} failed to get the lock."
+    if not history.is_finished:
+        return
+    for worker in history.workers:
+        if history.state.done_jobs[worker] < JOBS[worker]:
+            yield f"a job of {worker} was not done."
 
 
-OPEN = Step("open", "open", "lock", kind="write")
-LOCK = Step("lock, begin", "fcntl.flock", "lock", kind="lock")
-FINISH = Step("finish", "os.rename")
-DELETE = Step("delete", "os.remove", "lock")
+OPEN = Step(name="open", event="open", file="lock", kind="write")
+LOCK = Step(name="lock, begin", event="fcntl.flock", file="lock", kind="lock")
+FINISH = Step(name="finish", event="os.rename")
+DELETE = Step(name="delete", event="os.remove", file="lock")
+
 
 scenario = Scenario(
     title="Unlinked lock file: flock on a file that somebody deletes",
@@ -175,14 +183,14 @@ scenario = Scenario(
     },
     steps=(OPEN, LOCK, FINISH),
     mechanisms=(
-        Removal(
-            "kit/safety/lock.py:Lock._open_locked",
+        Mutation(
+            function="kit/safety/lock.py:Lock._open_locked",
             summary="do not compare the locked file with its path",
-            pattern="is_current = _is_current(path, descriptor)",
-            instead="is_current = True",
-            breaks="worked at the same time",
+            original_code="is_current = _is_current(path, descriptor)",
+            replacement_code="is_current = True",
+            expected_problem="worked at the same time",
         ),
         without_lock("worked at the same time"),
     ),
-    symbol="sampletool.kit.safety.lock:_is_current",
+    production_code="sampletool.kit.safety.lock:_is_current",
 )

@@ -160,7 +160,7 @@ def test_kill_9_before_any_step_leaves_the_old_or_the_new_file(directory: Path) 
         with run_stepped(directory, _REPLACE) as stepped:
             for _ in range(steps):
                 stepped.step()
-            if stepped.at is None:
+            if stepped.next_event is None:
                 break
             stepped.kill()
         outcomes.add((directory / "file").read_bytes())
@@ -197,12 +197,12 @@ def test_a_power_cut_at_any_moment(
         return {state.get("file", b"missing") for state in states}
 
     with run_stepped(directory, code) as stepped:
-        while stepped.at is not None:
+        while stepped.next_event is not None:
             stepped.step()
 
     before = {"file": b"old"}
-    after_any_crash = contents(crash_states(before, stepped.past, str(directory)))
-    after_success = contents(states_after(before, stepped.past, str(directory)))
+    after_any_crash = contents(crash_states(before, stepped.past_events, str(directory)))
+    after_success = contents(states_after(before, stepped.past_events, str(directory)))
     assert after_any_crash == on_the_way
     assert after_success == in_the_end
 
@@ -523,10 +523,10 @@ def test_a_file_system_that_refuses_each_change_of_the_owner_is_no_failure(
 
 def test_mode_and_owner_are_on_the_disk_before_the_name_is(directory: Path) -> None:
     with run_stepped(directory, _REPLACE) as stepped:
-        while stepped.at is not None:
+        while stepped.next_event is not None:
             stepped.step()
 
-    names = [event.name for event in stepped.past if event.path.endswith((".tmp", "/file"))]
+    names = [event.name for event in stepped.past_events if event.path.endswith((".tmp", "/file"))]
     assert names.index("os.chmod") < names.index("os.fsync") < names.index("os.rename")
 
 

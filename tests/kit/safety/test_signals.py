@@ -89,7 +89,7 @@ def test_at_every_step_of_config_set_a_signal_ends_it_whole_or_not_at_all(
         with tool.stepped("config", "set", "a", "1", watch=workspace) as stepped:
             for _ in range(steps):
                 stepped.step()
-            if stepped.at is None:
+            if stepped.next_event is None:
                 break
             stepped.signal(number)
             over = stepped.finish()

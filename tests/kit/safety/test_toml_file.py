@@ -119,9 +119,9 @@ def test_kill_9_at_any_moment_leaves_the_old_or_the_new_file(tool: Tool, file: P
         file.write_text(old_text)
         with tool.stepped("config", "set", "a", "1", watch=file.parent) as stepped:
             for _ in range(killed_at):
-                if stepped.at is not None:
+                if stepped.next_event is not None:
                     stepped.step()
-            if stepped.at is None:
+            if stepped.next_event is None:
                 break
             stepped.kill()
         outcomes.add(file.read_text())

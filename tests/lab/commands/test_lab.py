@@ -11,14 +11,14 @@ import pytest
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.commands.lab.check import Check, Explored, VariantReport
 from sampletool.lab.levels import names_by_level, names_in_order
-from sampletool.lab.scenario import find, names
+from sampletool.lab.scenario import find_scenario, scenario_names
 
 
 def test_the_list_names_every_scenario_with_its_rule(tool: Tool) -> None:
     listed = tool("lab", "list").data["scenarios"]
 
     assert [scenario["name"] for scenario in listed] == names_in_order()
-    assert sorted(names_in_order()) == names()
+    assert sorted(names_in_order()) == scenario_names()
     assert listed[0]["level"] == "start here"
     assert all(scenario["rule"].endswith(".") for scenario in listed)
 
@@ -38,7 +38,7 @@ def test_at_a_terminal_the_list_is_a_table_that_is_not_cut_at_80_columns(tool: T
 
     column = lines[0].index("RACE")
     levels = [f"{level}:" for level in names_by_level()]
-    rows = lines[1 : len(names()) + len(levels) + 1]
+    rows = lines[1 : len(scenario_names()) + len(levels) + 1]
     shown_names = [row[:column].strip() for row in rows if row not in levels]
     assert shown_names == names_in_order()
     assert [row for row in rows if row in levels] == levels
@@ -93,7 +93,7 @@ def test_without_a_name_a_few_are_shown_in_short_and_fit_the_terminal(tool: Tool
     assert "BROKEN  naive: reads the file, adds the key" in said
     assert "HOLDS  fixed: runs `tool config set`" in said
     assert "Rule: An atomic write is not an atomic update" in said
-    assert f"{len(names())}, in two minutes" in " ".join(said.split())
+    assert f"{len(scenario_names())}, in two minutes" in " ".join(said.split())
     assert max(map(len, said.splitlines())) <= 60
 
 
@@ -153,11 +153,13 @@ def test_the_old_name_of_check_says_that_it_is_an_alias(tool: Tool) -> None:
     assert "`tool lab prove` is an alias of `tool lab check`" in old.stderr.decode()
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", scenario_names())
 def test_the_commands_that_a_check_prints_fit_80_columns_and_can_be_copied(name: str) -> None:
     longest = "A1 A2 A3!1 B1 B2 B3 B4 B5 B6"
     explored = Explored(schedules=1, broken=1, is_complete=True, reasons={}, example=longest)
-    variants = [VariantReport(variant, explored, explored, 2) for variant in find(name).variants]
+    variants = [
+        VariantReport(variant, explored, explored, 2) for variant in find_scenario(name).variants
+    ]
     check = Check(
         scenario=name,
         is_as_expected=True,

@@ -133,3 +133,15 @@ def test_a_mistake_is_named(tool: Tool) -> None:
     )
     assert tool("lab", "try", ".").code == "UNSAFE_PATH"
     assert tool("lab", "try", "mine.py").code == "CANNOT_TRY"
+
+
+def test_a_wrong_value_of_workers_is_reported_before_an_invariant_that_cannot_fail(
+    tool: Tool,
+) -> None:
+    source = 'WORKERS = "thread"\ndef worker(name): pass\ndef invariant(): pass\n'
+    (tool.cwd / "mine.py").write_text(source)
+
+    ran = tool("lab", "try", "mine.py")
+
+    assert ran.code == "CANNOT_TRY"
+    assert 'line 1: WORKERS must be "threads" or "processes"' in ran.error["message"]

@@ -10,7 +10,7 @@ import pytest
 
 from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Ran, Tool
-from sampletool.lab.reduction import count_switches
+from sampletool.lab.fewest_switches import count_switches
 from sampletool.lab.tried import Bound, trying
 
 PROGRAMS = Path(__file__).parent / "programs"

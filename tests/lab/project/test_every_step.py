@@ -8,15 +8,15 @@ import pytest
 
 from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Tool
-from sampletool.lab.scenario import FIXED, PACKAGE, find, names
+from sampletool.lab.scenario import FIXED, PACKAGE, find_scenario, scenario_names
 
 _ADDED = '__import__("os").path.exists("added-call")'
 
 _DRIVEN = []
-for _name in names():
-    _scenario = find(_name)
-    has_processes = _scenario.world is None and not _scenario.threads
-    if has_processes and _scenario.steps_every_call:
+for _name in scenario_names():
+    _scenario = find_scenario(_name)
+    has_processes = _scenario.create_shared_memory is None and not _scenario.threads
+    if has_processes and _scenario.checks_every_call:
         _DRIVEN.append(_name)
 # Its function runs only after a signal.
 _DRIVEN.remove("leaked-lock")
@@ -44,7 +44,7 @@ def test_a_call_that_is_added_to_production_code_is_a_step(
 ) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(PACKAGE, copy / "sampletool", ignore=shutil.ignore_patterns("*.pyc.*"))
-    module, _, function = find(name).symbol.partition(":")
+    module, _, function = find_scenario(name).production_code.partition(":")
     add_call(copy / f"{module.replace('.', '/')}.py", function)
 
     arguments = ("lab", "run", name, "--variant", FIXED, "--every-step", "--schedule", "A1")

@@ -20,7 +20,7 @@ from docs.site.previews import PICTURE
 from sampletool.lab.explorer.page import one_file
 from sampletool.lab.explorer.scenario_data import scenario_data, schedules_of
 from sampletool.lab.recording import Recording
-from sampletool.lab.scenario import find, names
+from sampletool.lab.scenario import find_scenario, scenario_names
 from tests.lab.conftest import Lab
 from tests.lab.explorer.orders import orders
 
@@ -33,7 +33,7 @@ _FIELDS_OF_EVENTS = ("worker", "step", "outcome", "state", "note")
 def test_the_tree_has_every_recording_and_no_more(lab: Lab, name: str, variant: str) -> None:
     explored = lab.explore(name, variant)
 
-    data = scenario_data(find(name), {variant: explored})["ways"][variant]
+    data = scenario_data(find_scenario(name), {variant: explored})["ways"][variant]
 
     found = {order.schedule: order for order in orders(data)}
     assert set(found) == {recording.schedule for recording in explored.recordings}
@@ -57,7 +57,7 @@ def _recorded_facts(recording: Recording) -> list[tuple[str, ...]]:
 def test_a_step_is_at_its_line_of_the_shown_source(lab: Lab) -> None:
     explored = {"naive": lab.explore("lost-config-update", "naive")}
 
-    data = scenario_data(find("lost-config-update"), explored)["ways"]["naive"]
+    data = scenario_data(find_scenario("lost-config-update"), explored)["ways"]["naive"]
 
     lines = {(event["step"], data["source"][event["line"]].strip()) for event in data["events"]}
     write = 'FILE.write_text(f"{text}{worker} = 1\\n")'
@@ -81,7 +81,7 @@ def test_nothing_in_the_data_ends_its_element_and_nothing_on_the_page_is_loaded(
 
 
 def test_there_is_a_recording_of_every_scenario_beside_the_pages() -> None:
-    assert {scenario["name"] for scenario in recorded_scenarios()} == {*names()}
+    assert {scenario["name"] for scenario in recorded_scenarios()} == {*scenario_names()}
 
 
 def test_each_page_of_the_explorer_has_a_title_a_description_and_a_picture(

@@ -7,11 +7,11 @@ import pytest
 
 from sampletool.kit.testing.leaks import outlives_the_test
 from sampletool.kit.testing.scale import SOAK
-from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, module_of, names
+from sampletool.lab.scenario import FIXED, NAIVE, STORE_VARIABLE, module_of, scenario_names
 from tests.lab.conftest import Lab
 from tests.state.support.servers import NoServer, Server, run_directory
 
-NEED_A_STORE = [name for name in names() if hasattr(module_of(name), "open_here")]
+NEED_A_STORE = [name for name in scenario_names() if hasattr(module_of(name), "open_shared_store")]
 TRIED = NEED_A_STORE if SOAK else ["double-claim"]
 
 
@@ -39,4 +39,4 @@ def test_on_a_server_the_naive_way_breaks_and_ours_holds_on_every_schedule(
     lab: Lab, name: str, valkey: None
 ) -> None:
     assert lab.explore(name, FIXED).reasons == {}
-    assert lab.explore(name, NAIVE).bad
+    assert lab.explore(name, NAIVE).broken

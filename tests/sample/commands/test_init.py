@@ -161,10 +161,10 @@ def test_init_that_was_killed_anywhere_can_be_run_again(tool: Tool) -> None:
         directory = tool.cwd / f"demo-{place}"
         with tool.stepped("init", directory, watch=directory) as stepped:
             steps = 0
-            while stepped.at is not None and steps < place:
+            while stepped.next_event is not None and steps < place:
                 stepped.step()
                 steps += 1
-            has_ended = stepped.at is None
+            has_ended = stepped.next_event is None
 
         ran = tool("init", directory)
 

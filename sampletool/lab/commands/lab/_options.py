@@ -11,7 +11,7 @@ from ....kit.contract.command_spec import CommandSpec
 from ....kit.contract.errors import InvalidValues, Mistake
 from ....kit.program import PROGRAM
 from ...errors import ScenarioNotFound, UnexpectedOutcome
-from ...scenario import find, names
+from ...scenario import find_scenario, scenario_names
 
 
 def spec_with(*examples: str) -> CommandSpec:
@@ -27,7 +27,7 @@ def complete_variant(ctx: typer.Context, incomplete: str) -> list[str]:
     def variants_of_scenario(_context: Context) -> list[str]:
         # If the shell completes an option without a value, Typer has not parsed the name yet.
         name = ctx.params["name"] or ctx.args[0]
-        return list(find(name).variants)
+        return list(find_scenario(name).variants)
 
     return offering(variants_of_scenario)(ctx, incomplete)
 
@@ -36,7 +36,7 @@ NameArgument = Annotated[
     str | None,
     typer.Argument(
         help=f"Race to use, for example torn-write. `{PROGRAM} lab list` shows all.",
-        autocompletion=offering(lambda _: names()),
+        autocompletion=offering(lambda _: scenario_names()),
     ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Run all races.")]
@@ -47,22 +47,23 @@ def select_scenarios(name: str | None, every: bool, default: Sequence[str] = ())
 
     Raise InvalidValues if there is no scenario, or both a name and --all.
     """
-    wanted = default
+    selected = default
     if every:
-        wanted = names()
+        selected = scenario_names()
     elif name is not None:
-        wanted = [name]
-    if not wanted or (every and name is not None):
+        selected = [name]
+    has_both = every and name is not None
+    if not selected or has_both:
         hint = f"Name a scenario; `{PROGRAM} lab list` shows them."
         raise InvalidValues(
             Mistake("NAME", "MISSING", "name one scenario, or give --all", name, hint)
         )
-    return wanted
+    return selected
 
 
-def with_progress(context: Context, wanted: Sequence[str]) -> Iterator[str]:
+def with_progress(context: Context, names: Sequence[str]) -> Iterator[str]:
     """Yield the name of each scenario. If there are several, report the progress."""
-    for number, name in enumerate(wanted, 1):
-        if len(wanted) > 1:
-            context.progress(f"{name}: {number} of {len(wanted)}")
+    for number, name in enumerate(names, start=1):
+        if len(names) > 1:
+            context.progress(f"{name}: {number} of {len(names)}")
         yield name

@@ -8,7 +8,7 @@ from ....kit.contract.text import GREEN, RED, between_words
 from ....kit.program import PROGRAM
 from ...draw import legend, terminal_width, timeline
 from ...recording import Recording
-from ...scenario import Scenario, find, is_right, names
+from ...scenario import Scenario, find_scenario, is_right, scenario_names
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,18 @@ class ScenarioRuns:
 
     def lines(self) -> list[str]:
         """Return the story, the runs and the rule as text, with commands for other runs."""
-        scenario = find(self.scenario)
+        scenario = find_scenario(self.scenario)
         lines = [
-            *paragraphs(f"{self.scenario}: {self.title}"),
+            *wrap_paragraphs(f"{self.scenario}: {self.title}"),
             "",
-            *paragraphs(scenario.story),
+            *wrap_paragraphs(scenario.story),
         ]
         for number, run in enumerate(self.runs):
             lines += ["", *self._run_lines(scenario, run, has_legend=number == 0)]
         lines += [
             "",
-            *paragraphs(f"Rule: {self.rule}"),
-            *paragraphs(f"It happened: {' '.join(scenario.happened)}"),
+            *wrap_paragraphs(f"Rule: {self.rule}"),
+            *wrap_paragraphs(f"It happened: {' '.join(scenario.happened)}"),
             *self._other_variants(scenario),
             f"All of its schedules: {PROGRAM} lab check {self.scenario}",
         ]
@@ -42,16 +42,18 @@ class ScenarioRuns:
     def _run_lines(self, scenario: Scenario, run: Recording, *, has_legend: bool) -> list[str]:
         """Return one run as text: its timeline, the legend if requested, and the verdict."""
         width = terminal_width()
+        variant = scenario.variants[run.variant]
         lines = [
-            *paragraphs(f"{run.variant}: {scenario.variants[run.variant].summary}"),
+            *wrap_paragraphs(f"{run.variant}: {variant.summary}"),
             "",
             *timeline(run, width),
             "",
         ]
         if has_legend:
             lines += [*legend(self.runs, width), ""]
-        outcome = run.reason or scenario.promise
-        return [*lines, *verdict(run, f"schedule {run.schedule}", outcome)]
+        # A run that holds shows what the scenario promises.
+        result = run.reason or scenario.promise
+        return [*lines, *verdict_lines(run, f"schedule {run.schedule}", result)]
 
     def _other_variants(self, scenario: Scenario) -> Iterator[str]:
         """Yield lines about the wrong variants that were not run, with the commands to run them."""
@@ -59,21 +61,20 @@ class ScenarioRuns:
         for variant_name, variant in scenario.variants.items():
             if is_right(variant_name) or variant_name in variants_run:
                 continue
-            yield from paragraphs(f"Tempting, and wrong: {variant.summary}")
+            yield from wrap_paragraphs(f"Tempting, and wrong: {variant.summary}")
             yield f"  {PROGRAM} lab run {self.scenario} --variant {variant_name}"
 
     def summary(self) -> list[str]:
         """Return the runs as a short text: the timelines of the broken runs, and all verdicts."""
-        scenario = find(self.scenario)
-        lines = [*paragraphs(f"{self.scenario}: {self.title}"), ""]
+        scenario = find_scenario(self.scenario)
+        lines = [*wrap_paragraphs(f"{self.scenario}: {self.title}"), ""]
         for run in self.runs:
             if run.is_broken:
                 lines += [*timeline(run, terminal_width()), ""]
             variant = scenario.variants[run.variant]
             headline = f"{run.variant}: {variant.summary}"
-            problem = run.reason or ""
-            lines += verdict(run, headline, problem)
-        return [*lines, *paragraphs(f"Rule: {self.rule}")]
+            lines += verdict_lines(run, headline, result=run.reason or "")
+        return [*lines, *wrap_paragraphs(f"Rule: {self.rule}")]
 
 
 @dataclass(frozen=True)
@@ -84,45 +85,49 @@ class AllScenarioRuns:
 
     def lines(self) -> list[str]:
         """Return the summaries of the scenarios, below a legend for all timelines."""
-        broken = []
+        drawn_runs = []
         for scenario_runs in self.scenarios:
-            broken += [run for run in scenario_runs.runs if run.is_broken]
-        lines = legend(broken, terminal_width())
+            drawn_runs += [run for run in scenario_runs.runs if run.is_broken]
+        lines = legend(drawn_runs, terminal_width())
         for scenario_runs in self.scenarios:
             lines += ["", *scenario_runs.summary()]
-        number = len(names())
-        if len(self.scenarios) < number:
-            one = f"{PROGRAM} lab run lost-config-update shows one in full"
-            others = f"{PROGRAM} lab run --all these and the others: {number}, in two minutes."
-            lines += ["", *paragraphs(f"{one}, {others}")]
+        number_of_scenarios = len(scenario_names())
+        if len(self.scenarios) < number_of_scenarios:
+            hint = (
+                f"{PROGRAM} lab run lost-config-update shows one in full, "
+                f"{PROGRAM} lab run --all these and the others: {number_of_scenarios}, "
+                "in two minutes."
+            )
+            lines += ["", *wrap_paragraphs(hint)]
         return lines
 
 
-def paragraphs(text: str, indent: str = "") -> list[str]:
-    """Return each paragraph, wrapped to the width of the terminal."""
+def wrap_paragraphs(text: str, indent: str = "") -> list[str]:
+    """Return the lines of each paragraph, indented and wrapped to the width of the terminal."""
     lines = []
     for paragraph in text.strip().split("\n\n"):
-        joined = " ".join(paragraph.split())
-        lines += between_words(joined, terminal_width(), indent, indent)
+        one_line = " ".join(paragraph.split())
+        lines += between_words(one_line, terminal_width(), first_indent=indent, other_indent=indent)
     return lines
 
 
-def verdict(run: Recording, headline: str, outcome: str) -> list[str]:
-    """Return a verdict as text: HOLDS or BROKEN with the headline, then the outcome.
+def verdict_lines(run: Recording, headline: str, result: str) -> list[str]:
+    """Return a verdict as text: HOLDS or BROKEN with the headline, then the result.
 
     If the run follows the schedule of the variant, add the explanation of the variant.
     """
-    word, colour = "HOLDS", GREEN
+    verdict, colour = "HOLDS", GREEN
     if run.is_broken:
-        word, colour = "BROKEN", RED
+        verdict, colour = "BROKEN", RED
     lines: list[str] = []
-    for line in between_words(f"{word}  {headline}", terminal_width(), "  ", "  "):
+    for line in between_words(f"{verdict}  {headline}", terminal_width(), "  ", "  "):
         lines.append(Painted(line, colour))
-    variant = find(run.scenario).variants[run.variant]
-    is_explained = f"{run.schedule} ".startswith(f"{variant.schedule} ")
-    if is_explained:
-        outcome = f"{outcome} Why: {variant.explanation}"
-    lines += paragraphs(outcome, "  ")
-    for other in run.also:
-        lines += paragraphs(f"Also: {other}", "  ")
+    variant = find_scenario(run.scenario).variants[run.variant]
+    # The schedule of a run goes on to its end, where the schedule of a variant may stop before.
+    follows_schedule = f"{run.schedule} ".startswith(f"{variant.schedule} ")
+    if follows_schedule:
+        result = f"{result} Why: {variant.explanation}"
+    lines += wrap_paragraphs(result, "  ")
+    for other_problem in run.also:
+        lines += wrap_paragraphs(f"Also: {other_problem}", "  ")
     return lines

@@ -11,7 +11,7 @@ from ....kit.program import PROGRAM
 from ...draw import terminal_width
 from ...errors import UnexpectedOutcome
 from ...explore import MOST_SCHEDULES, CheckedVariant, Exploration, check_variants
-from ...scenario import STRIKES, Scenario, find, is_right
+from ...scenario import FAULTS, Scenario, find_scenario, is_right
 from ._options import AllOption, NameArgument, select_scenarios, spec_with, with_progress
 
 spec = spec_with("lab check planted-link")
@@ -62,7 +62,7 @@ class Check:
     rounds: int
     """The number of times that each worker does its work."""
     strikes: list[str]
-    """The failures of the first worker. For each of its steps, there are schedules with each."""
+    """The faults that hit worker A. For each of its steps, there are schedules with each fault."""
     not_explored: list[str]
     variants: list[VariantReport]
 
@@ -87,38 +87,50 @@ class Check:
 
     def _bound(self) -> str:
         """Return the bound of the exploration as part of a sentence."""
-        strikes = "no kills"
+        faults = "no kills"
         if self.strikes:
-            strikes = f"{' or '.join(self.strikes)} at each step of A"
-        return f"{counted(self.workers, 'worker')}, {counted(self.rounds, 'round')} each, {strikes}"
+            faults = f"{' or '.join(self.strikes)} at each step of A"
+        workers = counted(self.workers, "worker")
+        rounds = counted(self.rounds, "round")
+        return f"{workers}, {rounds} each, {faults}"
 
     def _variant_lines(self, variant: VariantReport, width: int) -> list[str]:
         """Return the result for one variant as text."""
-        lines = [f"  {variant.variant}: {_count(variant.named_steps)}"]
-        lines += self._example_lines(variant.variant, variant.named_steps, width)
-        if variant.every_step is not None:
-            workers = ""
-            if variant.every_step_workers != self.workers:
-                workers = f" and {variant.every_step_workers} workers"
-            count = _count(variant.every_step)
-            result = f"with every call as a step{workers}: {count}"
-            lines += between_words(result, width, "    ", "      ")
-            lines += self._example_lines(variant.variant, variant.every_step, width, "--every-step")
+        lines = [f"  {variant.variant}: {_describe_counts(variant.named_steps)}"]
+        lines += self._problem_lines(variant.named_steps, width)
+        lines += self._example_lines(variant.variant, variant.named_steps)
+        if variant.every_step is None:
+            return lines
+        workers = ""
+        if variant.every_step_workers != self.workers:
+            workers = f" and {variant.every_step_workers} workers"
+        counts = _describe_counts(variant.every_step)
+        result = f"with every call as a step{workers}: {counts}"
+        lines += between_words(result, width, "    ", "      ")
+        lines += self._problem_lines(variant.every_step, width)
+        lines += self._example_lines(variant.variant, variant.every_step, "--every-step")
         return lines
 
-    def _example_lines(
-        self, variant: str, explored: Explored, width: int, option: str = ""
-    ) -> list[str]:
-        """Return the problems as text, with a command that shows the first broken schedule."""
+    def _problem_lines(self, explored: Explored, width: int) -> list[str]:
+        """Return each problem as text, with the number of schedules that have it."""
         lines = []
-        for reason, number in explored.reasons.items():
-            lines += between_words(f"{number} x {reason}", width, "    ", "      ")
-        if explored.example is not None:
-            # Three lines: the name of the program may be longer in a project of its own.
-            lines.append(f"    for example: {PROGRAM} lab run {self.scenario} \\")
-            lines.append(f"      --variant {variant} {option}".rstrip() + " \\")
-            lines.append(f'      --schedule "{explored.example}"')
+        for problem, number in explored.reasons.items():
+            lines += between_words(f"{number} x {problem}", width, "    ", "      ")
         return lines
+
+    def _example_lines(self, variant: str, explored: Explored, option: str = "") -> list[str]:
+        """Return a command that shows the first broken schedule, or no lines if none is broken.
+
+        `option` is an option that the command needs besides the schedule.
+        """
+        if explored.example is None:
+            return []
+        # Three lines: the name of the program may be longer in a project of its own.
+        return [
+            f"    for example: {PROGRAM} lab run {self.scenario} \\",
+            f"      --variant {variant} {option}".rstrip() + " \\",
+            f'      --schedule "{explored.example}"',
+        ]
 
 
 @dataclass(frozen=True)
@@ -135,29 +147,34 @@ class Checks:
         return lines
 
 
-def _count(explored: Explored) -> str:
+def _describe_counts(explored: Explored) -> str:
     """Return how many schedules were run, and how many of them are broken, as text."""
     more = "" if explored.is_complete else " (and there are more, which were not run)"
     return f"{counted(explored.schedules, 'schedule')}{more}: {explored.broken} broken"
 
 
-def check_scenario(context: Context, name: str, workers: int | None, limit: int) -> Check:
-    """Explore all variants of a scenario, and return the verdict."""
-    scenario = find(name)
-    checked = check_variants(context, scenario, workers, limit)
+def check_scenario(context: Context, name: str, worker_count: int | None, limit: int) -> Check:
+    """Explore all variants of a scenario, and return the verdict.
+
+    `worker_count` replaces the number of workers of the scenario. `limit` is the maximum number of
+    schedules in which every call is a step.
+    """
+    scenario = find_scenario(name)
+    checked_variants = check_variants(context, scenario, worker_count, limit)
     surprises = []
-    for found in checked.values():
-        surprises += found.surprises
-    right_first = sorted(checked, key=lambda variant_name: not is_right(variant_name))
+    for checked in checked_variants.values():
+        surprises += checked.surprises
+    right_first = sorted(checked_variants, key=lambda variant_name: not is_right(variant_name))
+    reports = [_report_on(variant, checked_variants[variant]) for variant in right_first]
     return Check(
         scenario=name,
         is_as_expected=not surprises,
         surprises=surprises,
-        workers=workers or scenario.workers,
+        workers=worker_count or scenario.workers,
         rounds=1,
-        strikes=[STRIKES[strike] for strike in scenario.strikes],
+        strikes=[FAULTS[sign] for sign in scenario.faults],
         not_explored=_not_explored(scenario),
-        variants=[_report_on(variant_name, checked[variant_name]) for variant_name in right_first],
+        variants=reports,
     )
 
 
@@ -166,37 +183,40 @@ def _not_explored(scenario: Scenario) -> list[str]:
     more_workers, shared_memory, other_machines = NOT_EXPLORED
     if scenario.threads:
         return ["switches inside library functions and C code", more_workers]
-    if scenario.world is None:
-        calls = "steps inside of calls of C code, such as SQLite"
-        if not scenario.steps_every_call:
-            calls = "calls between the named steps"
-    else:
+    calls = "steps inside of calls of C code, such as SQLite"
+    if scenario.create_shared_memory is not None:
         calls = "other event loops"
-    missing = [STRIKES[strike] for strike in STRIKES if strike not in scenario.strikes]
-    return [calls, " and ".join(missing), more_workers, shared_memory, other_machines]
+    elif not scenario.checks_every_call:
+        calls = "calls between the named steps"
+    other_faults = [name for sign, name in FAULTS.items() if sign not in scenario.faults]
+    return [calls, " and ".join(other_faults), more_workers, shared_memory, other_machines]
 
 
 def _report_on(variant_name: str, checked: CheckedVariant) -> VariantReport:
     """Return the output for one variant."""
     every_step = None
-    workers = None
+    every_step_workers = None
     if checked.every_step is not None:
-        every_step = _explored(checked.every_step)
-        workers = len(checked.every_step.recordings[0].workers)
+        every_step = _describe_exploration(checked.every_step)
+        # All runs of an exploration have the same workers.
+        any_run = checked.every_step.recordings[0]
+        every_step_workers = len(any_run.workers)
     return VariantReport(
         variant=variant_name,
-        named_steps=_explored(checked.named_steps),
+        named_steps=_describe_exploration(checked.named_steps),
         every_step=every_step,
-        every_step_workers=workers,
+        every_step_workers=every_step_workers,
     )
 
 
-def _explored(exploration: Exploration) -> Explored:
+def _describe_exploration(exploration: Exploration) -> Explored:
     """Return the output for one exploration."""
-    example = exploration.bad[0].schedule if exploration.bad else None
+    example = None
+    if exploration.broken:
+        example = exploration.broken[0].schedule
     return Explored(
         schedules=len(exploration.recordings),
-        broken=len(exploration.bad),
+        broken=len(exploration.broken),
         is_complete=exploration.is_complete,
         reasons=exploration.reasons,
         example=example,
@@ -207,20 +227,22 @@ def run_check(
     context: Context,
     name: str | None,
     every: bool,
-    workers: int | None,
+    worker_count: int | None,
     limit: int,
 ) -> Check | Checks:
     """Check one scenario, or all. Raise UnexpectedOutcome if one of them is not as expected."""
     checks = []
-    for each in with_progress(context, select_scenarios(name, every)):
-        checks.append(check_scenario(context, each, workers, limit))
-    outcome: Check | Checks = Checks(checks) if every else checks[0]
+    for selected_name in with_progress(context, select_scenarios(name, every)):
+        checks.append(check_scenario(context, selected_name, worker_count, limit))
+    result: Check | Checks = checks[0]
+    if every:
+        result = Checks(checks)
     surprises = []
     for check in checks:
         surprises += check.surprises
     if surprises:
-        raise UnexpectedOutcome(surprises=surprises, data=outcome)
-    return outcome
+        raise UnexpectedOutcome(surprises=surprises, data=result)
+    return result
 
 
 WorkersOption = Annotated[

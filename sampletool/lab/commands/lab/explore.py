@@ -20,7 +20,7 @@ from ...explore import explore
 from ...explorer.page import one_file
 from ...explorer.scenario_data import scenario_data
 from ...levels import names_in_order
-from ...scenario import find
+from ...scenario import find_scenario
 from ._options import NameArgument, with_progress
 
 spec = CommandSpec(
@@ -65,7 +65,7 @@ def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> 
     scenarios = []
     schedules = 0
     for name in with_progress(context, wanted):
-        scenario = find(name)
+        scenario = find_scenario(name)
         explorations = explore(context, scenario)
         scenarios.append(scenario_data(scenario, explorations))
         for exploration in explorations.values():

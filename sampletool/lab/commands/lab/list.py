@@ -9,7 +9,7 @@ from ....kit.contract.table import Line, header_row
 from ....kit.pages import AfterOption, LimitOption, first_page, read_number
 from ....kit.program import PROGRAM
 from ...levels import level_of, names_in_order
-from ...scenario import find
+from ...scenario import find_scenario
 
 spec = CommandSpec(effect="nothing", examples=("lab list",))
 
@@ -70,7 +70,7 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
     page = first_page(numbered_names[number_of_last:], limit, _number_of)
     listed = []
     for _, name in page.rows:
-        scenario = find(name)
+        scenario = find_scenario(name)
         happened, link = scenario.happened
         listed.append(
             ListedScenario(

@@ -24,9 +24,9 @@ from ...scenario import (
     STORE_VARIABLE,
     Scenario,
     Variant,
-    find,
+    find_scenario,
     is_right,
-    names,
+    scenario_names,
     with_every_step,
 )
 from ...scratch import fork_server_for
@@ -39,7 +39,7 @@ from ._options import (
     spec_with,
     with_progress,
 )
-from ._picture import AllScenarioRuns, ScenarioRuns, paragraphs
+from ._picture import AllScenarioRuns, ScenarioRuns, wrap_paragraphs
 
 spec = spec_with(
     "lab run lost-config-update",
@@ -63,20 +63,21 @@ class LuckResult:
 
     def lines(self) -> list[str]:
         """Return the count as text, with a hint about how reliable it is."""
-        count = f"{self.scenario}, {self.variant}: of {counted(self.runs, 'run')} started together"
+        runs = counted(self.runs, "run")
+        result = f"{self.scenario}, {self.variant}: of {runs} started together {self.broken} broke."
         hint = "Luck is a bad teacher: arrange it instead, and it breaks every time."
         if self.broken == 0:
             hint = (
                 "This is weak evidence: a schedule that breaks may just not have come up; and "
                 "only ends were judged."
             )
-        text = f"{count} {self.broken} broke.\n\n{hint} See {PROGRAM} lab check {self.scenario}."
-        return paragraphs(text)
+        next_command = f"See {PROGRAM} lab check {self.scenario}."
+        return [*wrap_paragraphs(result), *wrap_paragraphs(f"{hint} {next_command}")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Request:
-    """The options about how the scenarios run."""
+    """The options about how the scenarios run. None if an option was not given."""
 
     variant: str | None
     schedule: str | None
@@ -100,13 +101,13 @@ class _Request:
             return ""
         return variant.schedule
 
-    def is_expected_to_break(self, variant_name: str) -> bool | None:
-        """Return whether this variant must break, or None if it may also hold."""
-        if is_right(variant_name):
-            return False
-        if self.schedule is None and self.workers is None:
-            return True
-        return None
+    def has_expected_result(self, variant_name: str) -> bool:
+        """Return whether it is known in advance if this variant breaks.
+
+        With a schedule or a number of workers from the user, a wrong variant may also hold.
+        """
+        is_default_run = self.schedule is None and self.workers is None
+        return is_right(variant_name) or is_default_run
 
 
 def run_variants(context: Context, scenario: Scenario, request: _Request) -> ScenarioRuns:
@@ -114,24 +115,23 @@ def run_variants(context: Context, scenario: Scenario, request: _Request) -> Sce
     runs = []
     with fork_server_for(scenario.name) as fork_server:
         for variant_name in request.variant_names():
-            variant = variant_named(scenario, variant_name)
-            schedule = request.schedule_of(variant, variant_name)
-            played_scenario = scenario
+            variant = find_variant(scenario, variant_name)
+            scenario_to_play = scenario
             if request.every_step:
-                played_scenario = with_every_step(scenario, variant_name)
+                scenario_to_play = with_every_step(scenario, variant_name)
             played = play(
-                played_scenario,
+                scenario_to_play,
                 variant_name,
-                schedule,
+                request.schedule_of(variant, variant_name),
                 fork_server=fork_server,
-                workers=request.workers,
-                check=context.signals.check,
+                worker_count=request.workers,
+                check_signals=context.signals.check,
             )
             runs.append(played.recording)
     return ScenarioRuns(scenario.name, scenario.title, scenario.rule, runs)
 
 
-def variant_named(scenario: Scenario, variant_name: str) -> Variant:
+def find_variant(scenario: Scenario, variant_name: str) -> Variant:
     """Return the variant with this name. Raise InvalidValues if the scenario has none."""
     if variant_name not in scenario.variants:
         problem = f"{variant_name!r} is not a variant of {scenario.name}"
@@ -140,16 +140,16 @@ def variant_named(scenario: Scenario, variant_name: str) -> Variant:
     return scenario.variants[variant_name]
 
 
-def _count_breaks(
-    context: Context, name: str, variant_name: str, runs: int, workers: int | None
+def _count_broken_runs(
+    context: Context, name: str, variant_name: str, runs: int, worker_count: int | None
 ) -> LuckResult:
     """Run a variant without a schedule, and count the runs that break."""
-    scenario = find(name)
+    scenario = find_scenario(name)
+    variant = find_variant(scenario, variant_name)
+    worker_names = LETTERS[: worker_count or scenario.workers]
     context.progress(f"{name}, {variant_name}: {counted(runs, 'run')} by luck")
-    letters = LETTERS[: workers or scenario.workers]
-    variant = variant_named(scenario, variant_name)
-    broken = try_luck(scenario, variant, runs, letters, context.signals.check)
-    return LuckResult(name, variant_name, runs, broken)
+    broken = try_luck(scenario, variant, runs, worker_names, context.signals.check)
+    return LuckResult(scenario=name, variant=variant_name, runs=runs, broken=broken)
 
 
 def _surprises(all_runs: list[ScenarioRuns], request: _Request) -> list[str]:
@@ -157,40 +157,40 @@ def _surprises(all_runs: list[ScenarioRuns], request: _Request) -> list[str]:
     surprises = []
     for scenario_runs in all_runs:
         for run in scenario_runs.runs:
-            # With a schedule or number of workers of the user, a wrong variant may also hold.
+            if not request.has_expected_result(run.variant):
+                continue
             surprise = Exploration((run,)).surprise
-            if surprise is not None and request.is_expected_to_break(run.variant) is not None:
+            if surprise is not None:
                 surprises.append(surprise)
     return surprises
 
 
-def _refuse_all(every: bool) -> None:
-    """Raise InvalidValues if --all was given."""
-    if every:
-        problem = "--all takes no other option of this command"
-        raise InvalidValues(Mistake("--all", "INVALID_VALUE", problem))
-
-
 def _default_scenarios() -> list[str]:
     """Return the existing default scenarios. A project may have removed some of them."""
-    return [name for name in DEFAULT_SCENARIOS if name in names()]
+    return [name for name in DEFAULT_SCENARIOS if name in scenario_names()]
 
 
 def _run_all(
     context: Context,
-    wanted: Sequence[str],
+    names: Sequence[str],
     request: _Request,
-    svg: Path | None,
+    svg_path: Path | None,
     *,
     in_full: bool,
 ) -> ScenarioRuns | AllScenarioRuns:
-    """Run scenarios. Raise UnexpectedOutcome if a run is not as expected."""
+    """Run scenarios. Raise UnexpectedOutcome if a run is not as expected.
+
+    With `in_full`, return the runs of the first scenario in full, and not a summary of all. Draw
+    the first scenario into the file at `svg_path`, if there is one.
+    """
     all_runs = []
-    for name in with_progress(context, wanted):
-        all_runs.append(run_variants(context, find(name), request))
-    if svg is not None:
-        replace(svg.resolve(), draw_svg(all_runs[0].runs).encode())
-    result: ScenarioRuns | AllScenarioRuns = all_runs[0] if in_full else AllScenarioRuns(all_runs)
+    for name in with_progress(context, names):
+        all_runs.append(run_variants(context, find_scenario(name), request))
+    if svg_path is not None:
+        replace(svg_path.resolve(), draw_svg(all_runs[0].runs).encode())
+    result: ScenarioRuns | AllScenarioRuns = AllScenarioRuns(all_runs)
+    if in_full:
+        result = all_runs[0]
     surprises = _surprises(all_runs, request)
     if surprises:
         raise UnexpectedOutcome(surprises=surprises, data=result)
@@ -242,13 +242,17 @@ def command(
     variant on a similar schedule. Without a name, it runs three races and prints a summary.
     """
     needs_one_scenario = any([schedule, variant, workers, by_luck, svg])
-    if needs_one_scenario:
-        _refuse_all(every)
+    if needs_one_scenario and every:
+        problem = "--all takes no other option of this command"
+        raise InvalidValues(Mistake("--all", "INVALID_VALUE", problem))
     if every_step and schedule is None:
         problem = "--every-step needs --schedule"
         raise InvalidValues(Mistake("--every-step", "INVALID_VALUE", problem))
-    wanted = select_scenarios(name, every, () if needs_one_scenario else _default_scenarios())
+    default_names: Sequence[str] = ()
+    if not needs_one_scenario:
+        default_names = _default_scenarios()
+    names = select_scenarios(name, every, default_names)
     if by_luck:
-        return _count_breaks(ctx.obj, wanted[0], variant or NAIVE, runs, workers)
+        return _count_broken_runs(ctx.obj, names[0], variant or NAIVE, runs, workers)
     request = _Request(variant=variant, schedule=schedule, workers=workers, every_step=every_step)
-    return _run_all(ctx.obj, wanted, request, svg, in_full=name is not None)
+    return _run_all(ctx.obj, names, request, svg, in_full=name is not None)

@@ -14,9 +14,9 @@ from ....kit.program import PROGRAM
 from ....kit.safety.atomic_file import read_regular
 from ...draw import legend, terminal_width, timeline
 from ...errors import CannotTry, InvariantCannotFail, RaceFound, TooManySchedules
+from ...fewest_switches import count_switches, with_fewest_switches
 from ...invariant import can_never_fail
 from ...recording import PlayedRun, Recording
-from ...reduction import count_switches, with_fewest_switches
 from ...starter_files import exercise_after
 from ...tried import Bound, TriedFile, trying
 
@@ -279,11 +279,11 @@ def command(
     Your code is run as it is, so only try files that you trust.
     """
     read_regular(file.absolute(), _LARGEST_BYTES)
-    if can_never_fail(file):
-        raise InvariantCannotFail(file=str(file))
     context: Context = ctx.obj
     bound = Bound(workers=workers, rounds=rounds, kill=kill)
     with trying(file, bound, context.signals.check) as tried_file:
+        if can_never_fail(file):
+            raise InvariantCannotFail(file=str(file))
         if schedule is None:
             tried = try_all(context, tried_file)
         else:

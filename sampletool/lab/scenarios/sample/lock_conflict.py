@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...scenario import History, Removal, Scenario, Step, Variant
+from ...scenario import History, Mutation, Scenario, Step, Variant
 from .._mechanisms import with_shared_lock
 
 WORKSPACE = """
@@ -25,17 +25,18 @@ outputs = ["report.txt"]
 
 def naive(worker: str) -> None:
     os.mkdir("lock")
-    build(worker)
+    build_report()
     os.rmdir("lock")
 
 
 def wrong_wait_silently(worker: str) -> None:
     with open("build.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        build(worker)
+        build_report()
 
 
-def build(worker: str) -> None:
+def build_report() -> None:
+    """Create the report from its source."""
     Path("report.txt").write_text(Path("source.txt").read_text())
 
 
@@ -45,7 +46,7 @@ def prepare(directory: Path) -> None:
     (directory / "source.txt").write_text("a report\n")
 
 
-def look(directory: Path) -> str:
+def read_state(directory: Path) -> str:
     """Return whether the report has been built, as text."""
     # Some variants build the first file, and the others build the second one.
     for name in ("report.txt", "out/report"):
@@ -59,32 +60,36 @@ def invariant(history: History) -> Iterator[str]:
 
     A worker that cannot build learns at once who builds, and when to try again.
     """
-    yield from history.broken_locks
-    for moment in history.moments:
-        if moment.is_blocked:
+    yield from history.lock_problems
+    for step in history.taken_steps:
+        if step.is_blocked:
             yield (
-                f"{moment.worker} had to wait, and did not learn for which process or for how long."
+                f"{step.worker} had to wait, and did not learn for which process or for how long."
             )
-    for letter in history.failed:
-        if not says_what_to_do(history.responses.get(letter)):
-            yield f"{letter} failed with an error that does not say what to do."
-    if history.is_over and not history.succeeded:
+    for worker in history.failed_workers:
+        response = history.responses.get(worker)
+        if not says_what_to_do(response):
+            yield f"{worker} failed with an error that does not say what to do."
+    if history.is_finished and not history.successful_workers:
         yield "no worker could build."
 
 
 def says_what_to_do(response: Any) -> bool:
-    """Return whether an error names the holder of the lock, and says when to try again."""
+    """Return whether an error names the holder of the lock, and says when to try again.
+
+    `response` is the JSON output of a command, or None if it has printed none.
+    """
     if response is None or "error" not in response:
         return False
     error = response["error"]
-    if error["code"] != "LOCK_HELD" or not error.get("retry_after_ms"):
-        return False
-    return bool(error["context"].get("holder"))
+    is_conflict = error["code"] == "LOCK_HELD"
+    says_when = bool(error.get("retry_after_ms"))
+    return is_conflict and says_when and bool(error["context"].get("holder"))
 
 
 scenario = Scenario(
     # Its workers wait for a lock until a time limit, so their steps depend on the clock.
-    steps_every_call=False,
+    checks_every_call=False,
     title="Lock conflict: two builds at once",
     subtitle="The second build fails with an error that does not say what to do.",
     rule=(
@@ -123,34 +128,34 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("lock", "os.mkdir", "lock"),
-        Step("lock", "fcntl.flock", "build.lock", kind="lock", holds=True),
-        Step("build", "open", "report.txt", kind="write"),
-        Step("publish", "os.rename", "report"),
+        Step(name="lock", event="os.mkdir", file="lock"),
+        Step(name="lock", event="fcntl.flock", file="build.lock", kind="lock", takes_lock=True),
+        Step(name="build", event="open", file="report.txt", kind="write"),
+        Step(name="publish", event="os.rename", file="report"),
     ),
     mechanisms=(
-        Removal(
-            "kit/contract/library_errors.py:LibraryFailure.__init__",
+        Mutation(
+            function="kit/contract/library_errors.py:LibraryFailure.__init__",
             summary="do not say when to try again",
-            pattern="self.retry_after_ms = row.retry_after_ms(error)",
-            instead="pass",
-            breaks="failed with an error that does not say what to do",
+            original_code="self.retry_after_ms = row.retry_after_ms(error)",
+            replacement_code="pass",
+            expected_problem="failed with an error that does not say what to do",
         ),
-        Removal(
-            "kit/contract/library_errors.py:_lock_held_context",
+        Mutation(
+            function="kit/contract/library_errors.py:_lock_held_context",
             summary="do not name the holder",
-            pattern='facts["holder"] = holders[0]',
-            instead="pass",
-            breaks="failed with an error that does not say what to do",
+            original_code='facts["holder"] = holders[0]',
+            replacement_code="pass",
+            expected_problem="failed with an error that does not say what to do",
         ),
-        Removal(
-            "kit/safety/lock.py:Lock._acquire",
+        Mutation(
+            function="kit/safety/lock.py:Lock._acquire",
             summary="wait until the other build is done",
-            pattern="deadline = asked_at + seconds_to_wait",
-            instead="deadline = asked_at + 60",
-            breaks="had to wait",
+            original_code="deadline = asked_at + seconds_to_wait",
+            replacement_code="deadline = asked_at + 60",
+            expected_problem="had to wait",
         ),
         with_shared_lock("held the lock at the same moment"),
     ),
-    symbol="sampletool.kit.contract.lock_held:estimate_retry_ms",
+    production_code="sampletool.kit.contract.lock_held:estimate_retry_ms",
 )

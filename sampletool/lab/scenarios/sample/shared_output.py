@@ -9,12 +9,12 @@ import hashlib
 import os
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...scenario import History, Removal, Scenario, Step, Variant
+from ...scenario import History, Mutation, Scenario, Step, Variant
 
 MAX_SHOWN_CHARACTERS = 60
 
@@ -31,6 +31,7 @@ def wrong_fixed_temporary(worker: str) -> None:
 
 
 def write_lines(name: str, worker: str) -> None:
+    """Empty the file, and write the two lines of this worker, one after the other."""
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for line in (f"{worker} begins\n", f"{worker} ends\n"):
         os.write(descriptor, line.encode())
@@ -50,40 +51,45 @@ def fixed(worker: str) -> None:
 
 def prepare(directory: Path) -> None:
     """Create an input for each worker."""
-    for letter in "ABC":
-        (directory / f"{letter}.csv").write_text(f"who\n{letter}\n")
+    for worker in "ABC":
+        (directory / f"{worker}.csv").write_text(f"who\n{worker}\n")
 
 
 @dataclass(frozen=True)
 class Results:
     """The results of the runs."""
 
-    shared: str
-    """The content of the shared file."""
-    owner_of_result: dict[str, str]
+    shared_file: str
+    """The content of the shared file, as a short text."""
+    owner_of_result: Mapping[str, str]
     """For each worker, the worker whose result it reads as its own."""
 
     def __str__(self) -> str:
-        return self.shared
+        return self.shared_file
 
 
-def look(directory: Path) -> Results:
+def read_state(directory: Path) -> Results:
     """Return the content of the shared file, and which result each worker reads."""
-    shared = "-"
+    shared_file = "-"
     owner_of_result = {}
+    # The wrong variants copy the result that a worker reads into such a file.
     for file in directory.glob("?.read"):
         owner_of_result[file.stem] = find_owner(file, directory)
-    result_files = [
-        *directory.glob("result.*"),
-        *directory.parent.rglob("session*/result.json"),
-    ]
-    for file in result_files:
+    for file in _result_files(directory):
         owner = find_owner(file, directory)
         if owner:
             owner_of_result.setdefault(owner, owner)
         if file.parent == directory:
-            shared = describe_content(file.read_text(), owner)
-    return Results(shared, owner_of_result)
+            shared_file = describe_content(file.read_text(), owner)
+    return Results(shared_file, owner_of_result)
+
+
+def _result_files(directory: Path) -> list[Path]:
+    """Return the results in the scratch directory, and those in the sessions of the workers."""
+    return [
+        *directory.glob("result.*"),
+        *directory.parent.rglob("session*/result.json"),
+    ]
 
 
 def describe_content(text: str, owner: str) -> str:
@@ -102,15 +108,15 @@ def describe_content(text: str, owner: str) -> str:
 def find_owner(file: Path, directory: Path) -> str:
     """Return the worker whose whole result is in this file, or "" if there is none."""
     text = file.read_text()
-    for letter in "ABC":
+    for worker in "ABC":
         # These are the lines that write_lines() writes in the wrong variants.
-        if text == f"{letter} begins\n{letter} ends\n":
-            return letter
+        if text == f"{worker} begins\n{worker} ends\n":
+            return worker
         # The right variants run the tool. It stores the digest of the input in its result, and
         # each worker has an input of its own.
-        digest = hashlib.sha256((directory / f"{letter}.csv").read_bytes()).hexdigest()
+        digest = hashlib.sha256((directory / f"{worker}.csv").read_bytes()).hexdigest()
         if f'"input":"{digest}"' in text:
-            return letter
+            return worker
     return ""
 
 
@@ -119,16 +125,19 @@ def invariant(history: History) -> Iterator[str]:
 
     A worker that fails reports that the path is taken.
     """
-    for letter in history.succeeded:
-        if history.now.owner_of_result.get(letter) != letter:
-            yield f"{letter} reported success, but reads a result that is not its own."
-    for letter in history.failed:
-        if not reports_taken_path(history.responses.get(letter)):
-            yield f"{letter} failed because of the other worker."
+    for worker in history.successful_workers:
+        if history.state.owner_of_result.get(worker) != worker:
+            yield f"{worker} reported success, but reads a result that is not its own."
+    for worker in history.failed_workers:
+        if not reports_taken_path(history.responses.get(worker)):
+            yield f"{worker} failed because of the other worker."
 
 
 def reports_taken_path(response: Any) -> bool:
-    """Return whether a worker that failed has reported that the shared path is taken."""
+    """Return whether a worker that failed has reported that the shared path is taken.
+
+    `response` is the JSON output of a command, or None if it has printed none.
+    """
     if response is None or "error" not in response:
         return False
     error = response["error"]
@@ -185,43 +194,49 @@ scenario = Scenario(
         ),
     },
     steps=(
-        Step("empty", "open", "result.*", kind="write"),
-        Step("write a line", "os.write", "result.*"),
-        Step("rename", "os.rename", "*.json"),
-        Step("read", "open", "result.json", kind="read", after=("write a line",)),
-        Step("create", "open", ".result.json.*.tmp", kind="create"),
-        Step("write", "os.write", ".result.json.*.tmp"),
-        Step("publish", "os.link", "result.json"),
+        Step(name="empty", event="open", file="result.*", kind="write"),
+        Step(name="write a line", event="os.write", file="result.*"),
+        Step(name="rename", event="os.rename", file="*.json"),
+        Step(
+            name="read",
+            event="open",
+            file="result.json",
+            kind="read",
+            after_steps=("write a line",),
+        ),
+        Step(name="create", event="open", file=".result.json.*.tmp", kind="create"),
+        Step(name="write", event="os.write", file=".result.json.*.tmp"),
+        Step(name="publish", event="os.link", file="result.json"),
     ),
     mechanisms=(
-        Removal(
-            "kit/safety/atomic_file.py:create",
+        Mutation(
+            function="kit/safety/atomic_file.py:create",
             summary="publish with a rename, which replaces an existing file",
-            pattern="_write_and_publish(path, content, FOR_ALL, _publish_by_link)",
-            instead="_write_and_publish(path, content, FOR_ALL, _publish_by_rename)",
-            breaks="reads a result that is not its own",
+            original_code="_write_and_publish(path, content, FOR_ALL, _publish_by_link)",
+            replacement_code="_write_and_publish(path, content, FOR_ALL, _publish_by_rename)",
+            expected_problem="reads a result that is not its own",
         ),
-        Removal(
-            "kit/safety/atomic_file.py:_temporary_path",
+        Mutation(
+            function="kit/safety/atomic_file.py:_temporary_path",
             summary="use the same temporary name for all",
-            pattern='f".{_stem(target)}.{os.getpid()}-{random_part}.tmp"',
-            instead='f".{_stem(target)}.1-00000000.tmp"',
-            breaks="reported success, but reads",
+            original_code='f".{_stem(target)}.{os.getpid()}-{random_part}.tmp"',
+            replacement_code='f".{_stem(target)}.1-00000000.tmp"',
+            expected_problem="reported success, but reads",
         ),
-        Removal(
-            "sample/output.py:publish",
+        Mutation(
+            function="sample/output.py:publish",
             summary="do not check whose result was published first",
-            pattern="check_output(path, identity, overwrite=False)",
-            instead='("created", None)',
-            breaks="reads a result that is not its own",
+            original_code="check_output(path, identity, overwrite=False)",
+            replacement_code='("created", None)',
+            expected_problem="reads a result that is not its own",
         ),
-        Removal(
-            "kit/safety/session.py:open_session",
+        Mutation(
+            function="kit/safety/session.py:open_session",
             summary="use one directory for all sessions",
-            pattern="private_directory(root) / session_id",
-            instead='private_directory(root) / "session"',
-            breaks="failed because of the other worker",
+            original_code="private_directory(root) / session_id",
+            replacement_code='private_directory(root) / "session"',
+            expected_problem="failed because of the other worker",
         ),
     ),
-    symbol="sampletool.sample.output:publish",
+    production_code="sampletool.sample.output:publish",
 )

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,95 +19,52 @@ from ....state.connect import open_store
 from ....state.retry_policy import RetryPolicy
 from ....state.store import Store
 from ...production_lock import PATIENT_WAIT_SECONDS, lock_named
-from ...scenario import STORE_VARIABLE, Removal, Step
+from ...scenario import STORE_VARIABLE, Mutation, Step
 
-__all__ = ["key", "no_transaction", "open_here", "steps", "writes"]
-
-VERB = "stepping.verb"
+VERB_EVENT = "stepping.verb"
 """The audit event that announces a verb of a server."""
 
 
-def open_here(directory: Path | None = None) -> Store:
-    """Open the store of a run, for the worker in the current directory.
-
-    With a directory, open the store of the run with this scratch directory, and announce no verbs.
-    """
-    if directory is None:
-        scratch_directory = Path.cwd()
-    else:
-        scratch_directory = directory
-    signals = Signals()
-
-    def hold_lock(path: Path, name: str, _recorded: bool) -> AbstractContextManager[Any]:
-        return lock_named(name, signals, path).exclusively(PATIENT_WAIT_SECONDS)
-
-    def ignore_warning(code: str, message: str) -> None:
-        """Do nothing. Nobody reads the warnings of a worker."""
-
-    retry_policy = RetryPolicy(hold_lock, signals, ignore_warning, PATIENT_WAIT_SECONDS)
-    url = os.environ.get(STORE_VARIABLE)
-    if url is None:
-        return open_store(f"sqlite://{scratch_directory}/state.db", None, retry_policy)
-    store = open_store(url, None, retry_policy)
-    if directory is not None:
-        return store
-    return cast(Store, _AnnouncingStore(store))
+def open_shared_store() -> Store:
+    """Open the store that the workers of this run share, for the worker in this process."""
+    store = _open_store(Path.cwd())
+    if STORE_VARIABLE in os.environ:
+        # A worker on a server stops before each verb.
+        return cast(Store, _AnnouncingStore(store))
+    return store
 
 
 def store_in(directory: Path) -> AbstractContextManager[Store]:
-    """Open the store of the run in this directory, and close it at the end of the block."""
-    return closing(open_here(directory))
+    """Open the store of the run in this directory, and close it at the end of the block.
+
+    This is for the lab itself, which does not announce its verbs.
+    """
+    return closing(_open_store(directory))
 
 
-def prepare(directory: Path) -> None:
-    """Create the store, with one key that no worker uses."""
-    with store_in(directory) as store:
-        store.state_set(key("another", directory), "")
+def _open_store(directory: Path) -> Store:
+    """Open the store of the run with this scratch directory."""
+    default_url = f"sqlite://{directory}/state.db"
+    url = os.environ.get(STORE_VARIABLE, default_url)
+    signals = Signals()
+    retry_policy = RetryPolicy(
+        hold_lock=partial(_hold_lock, signals),
+        signals=signals,
+        warn=_ignore_warning,
+        requested_wait_seconds=PATIENT_WAIT_SECONDS,
+    )
+    return open_store(url, None, retry_policy)
 
 
-def key(name: str, directory: Path | None = None) -> str:
-    """Return a key that no other run uses, even if the runs share a server."""
-    if directory is None:
-        directory = Path.cwd()
-    return f"{directory.parent.name}.{name}"
+def _hold_lock(
+    signals: Signals, path: Path, name: str, _writes_record: bool
+) -> AbstractContextManager[object]:
+    """Hold a lock between processes until the block ends. Wait for it as long as necessary."""
+    return lock_named(name, signals, path).exclusively(PATIENT_WAIT_SECONDS)
 
 
-def has(store: Store, name: str) -> bool:
-    """Return whether the store has a value with this name."""
-    try:
-        store.state_get(key(name))
-    except KeyNotFound:
-        return False
-    return True
-
-
-def steps(name: str, *, sql: str, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
-    """Return a step in two forms: a statement that begins with `sql`, and a verb on a server."""
-    return Step(name, "sql", "state.db", statement=sql, after=after), _on_server(name, verb, after)
-
-
-def writes(name: str, *, verb: str, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
-    """Return a step that writes in two forms: a request for the SQLite lock, and a verb."""
-    on_sqlite = Step(name, "fcntl.flock", _LOCK_FILE, kind="lock", after=after)
-    return on_sqlite, _on_server(name, verb, after)
-
-
-def transaction(verb: str, statements: dict[str, str]) -> tuple[Step, ...]:
-    """Return the steps of a verb on SQLite: lock, these statements, and commit."""
-    statement_steps = []
-    for name, statement in statements.items():
-        statement_steps.append(Step(name, "sql", "state.db", statement=statement))
-    return (LOCK, *statement_steps, *steps("commit", sql="COMMIT", verb=verb))
-
-
-def _on_server(name: str, verb: str, after: tuple[str, ...]) -> Step:
-    """Return a step that is a verb of the store on a server."""
-    return Step(name, VERB, statement=verb.upper(), after=after)
-
-
-_LOCK_FILE = ".state.db.lock"
-"""The file that the SQLite store locks before each write."""
-LOCK = Step("lock", "fcntl.flock", _LOCK_FILE, kind="lock", holds=True)
+def _ignore_warning(_code: str, _message: str) -> None:
+    """Do nothing, because nobody reads the warnings of a worker."""
 
 
 class _AnnouncingStore:
@@ -116,11 +74,76 @@ class _AnnouncingStore:
         self._store = store
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
-        def announced(*args: Any, **named: Any) -> Any:
-            sys.audit(VERB, verb)
+        def announce_and_call(*args: Any, **named: Any) -> Any:
+            sys.audit(VERB_EVENT, verb)
             return getattr(self._store, verb)(*args, **named)
 
-        return announced
+        return announce_and_call
+
+
+def prepare(directory: Path) -> None:
+    """Create the store, with one key that no worker uses."""
+    with store_in(directory) as store:
+        store.state_set(run_key("another", directory), "")
+
+
+def run_key(name: str, directory: Path | None = None) -> str:
+    """Return a key that no other run uses, even if the runs share a server.
+
+    `directory` is the scratch directory of the run. By default, it is the current directory.
+    """
+    if directory is None:
+        directory = Path.cwd()
+    return f"{directory.parent.name}.{name}"
+
+
+def has_value(store: Store, name: str) -> bool:
+    """Return whether the store has a value with this name."""
+    try:
+        store.state_get(run_key(name))
+    except KeyNotFound:
+        return False
+    return True
+
+
+def statement_steps(
+    name: str, *, sql: str, verb: str, after_steps: tuple[str, ...] = ()
+) -> tuple[Step, ...]:
+    """Return a step in two forms: a statement that begins with `sql`, and a verb on a server."""
+    on_sqlite = Step(
+        name=name, event="sql", file="state.db", statement=sql, after_steps=after_steps
+    )
+    return on_sqlite, _step_on_server(name, verb, after_steps)
+
+
+def write_steps(name: str, *, verb: str, after_steps: tuple[str, ...] = ()) -> tuple[Step, ...]:
+    """Return a step that writes in two forms: a request for the SQLite lock, and a verb."""
+    on_sqlite = Step(
+        name=name, event="fcntl.flock", file=_LOCK_FILE, kind="lock", after_steps=after_steps
+    )
+    return on_sqlite, _step_on_server(name, verb, after_steps)
+
+
+def transaction_steps(verb: str, statements: dict[str, str]) -> tuple[Step, ...]:
+    """Return the steps of a verb on SQLite: lock, these statements, and commit.
+
+    `statements` maps the name of a step to the beginning of its SQL statement.
+    """
+    steps = [LOCK]
+    for name, statement in statements.items():
+        steps.append(Step(name=name, event="sql", file="state.db", statement=statement))
+    steps += statement_steps("commit", sql="COMMIT", verb=verb)
+    return tuple(steps)
+
+
+def _step_on_server(name: str, verb: str, after_steps: tuple[str, ...]) -> Step:
+    """Return a step that is a verb of the store on a server."""
+    return Step(name=name, event=VERB_EVENT, statement=verb.upper(), after_steps=after_steps)
+
+
+_LOCK_FILE = ".state.db.lock"
+"""The file that the SQLite store locks before each write."""
+LOCK = Step(name="lock", event="fcntl.flock", file=_LOCK_FILE, kind="lock", takes_lock=True)
 
 
 _TRANSACTION = """\
@@ -133,35 +156,36 @@ with (
         self._read_version(db)
         return body(db)
 """
-"""The code that protects a write in SqliteStore.transact. The removals below replace it."""
+"""The code that protects a write in SqliteStore.transact. The mutations below replace it."""
 
 
-def unprotected(breaks: str, refused: str) -> tuple[Removal, ...]:
-    """Return the removals of the mechanism that protects every write.
+def mutations_of_write(lost_write: str, rejected_write: str) -> tuple[Mutation, ...]:
+    """Return the mutations of the transaction that takes its lock before it reads.
 
-    This mechanism is a transaction that takes its lock before it reads.
+    It protects every write. The arguments are the problems that `lab check` reports without the
+    transaction, and without the lock before the first read.
     """
-    return no_transaction(breaks), with_reading_first(refused)
+    return without_transaction(lost_write), with_read_before_lock(rejected_write)
 
 
-def no_transaction(breaks: str) -> Removal:
-    """Return the removal of the transaction and its lock."""
-    return Removal(
-        "state/sqlite.py:SqliteStore.transact",
+def without_transaction(expected_problem: str) -> Mutation:
+    """Return the mutation without a transaction and its lock."""
+    return Mutation(
+        function="state/sqlite.py:SqliteStore.transact",
         summary="run each statement by itself, without a lock and without a transaction",
-        pattern=_TRANSACTION,
-        instead="with self._our_errors():\n    return body(self._open(to_write=True))",
-        breaks=breaks,
+        original_code=_TRANSACTION,
+        replacement_code="with self._our_errors():\n    return body(self._open(to_write=True))",
+        expected_problem=expected_problem,
     )
 
 
-def with_reading_first(breaks: str) -> Removal:
-    """Return the removal of the lock before the first read."""
-    return Removal(
-        "state/sqlite.py:SqliteStore.transact",
+def with_read_before_lock(expected_problem: str) -> Mutation:
+    """Return the mutation without a lock before the first read."""
+    return Mutation(
+        function="state/sqlite.py:SqliteStore.transact",
         summary="begin the transaction with a read, and take no lock before it",
-        pattern=_TRANSACTION,
-        instead="""\
+        original_code=_TRANSACTION,
+        replacement_code="""\
 with self._our_errors():
     db = self._open(to_write=True)
     db.execute("BEGIN")
@@ -169,5 +193,5 @@ with self._our_errors():
     db.execute("COMMIT")
     return answer
 """,
-        breaks=breaks,
+        expected_problem=expected_problem,
     )

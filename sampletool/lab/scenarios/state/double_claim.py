@@ -11,57 +11,68 @@ from pathlib import Path
 from ....kit.contract.errors import VersionConflict
 from ....state.protocol import NewTask
 from ...scenario import Scenario, Step, Variant
-from ._one_job import do_it, invariant, look
-from ._stores import has, key, open_here, steps, store_in, transaction, unprotected, writes
+from ._one_job import do_job, invariant, read_state
+from ._stores import (
+    has_value,
+    mutations_of_write,
+    open_shared_store,
+    run_key,
+    statement_steps,
+    store_in,
+    transaction_steps,
+    write_steps,
+)
 
-__all__ = ["invariant", "look"]
+__all__ = ["invariant", "read_state"]
 
 HOUR_MS = 3_600_000
 
 
 def naive(worker: str) -> None:
-    store = open_here()
-    item = store.state_get(key("item")).value
+    store = open_shared_store()
+    item = store.state_get(run_key("item")).value
     if item == "free":
-        store.state_set(key("item"), worker)
-        do_it(worker)
+        store.state_set(run_key("item"), worker)
+        do_job(worker)
 
 
 def wrong_look_again(worker: str) -> None:
-    store = open_here()
-    item = store.state_get(key("item")).value
+    store = open_shared_store()
+    item = store.state_get(run_key("item")).value
     if item == "free":
-        store.state_set(key("item"), worker)
-        if store.state_get(key("item")).value == worker:
-            do_it(worker)
+        store.state_set(run_key("item"), worker)
+        if store.state_get(run_key("item")).value == worker:
+            do_job(worker)
 
 
 def wrong_expiry(worker: str) -> None:
-    store = open_here()
-    if not has(store, "owner"):
-        store.state_set(key("owner"), worker, expires_ms=HOUR_MS)
-        do_it(worker)
+    store = open_shared_store()
+    if not has_value(store, "owner"):
+        store.state_set(run_key("owner"), worker, expires_ms=HOUR_MS)
+        do_job(worker)
 
 
 def fixed(worker: str) -> None:
-    claim = open_here().task_claim(key("queue"), worker, lease_ms=60_000)
+    claim = open_shared_store().task_claim(run_key("queue"), worker, lease_ms=60_000)
     if claim.tasks:
-        do_it(worker)
+        do_job(worker)
 
 
 def fixed_set_if_absent(worker: str) -> None:
+    store = open_shared_store()
     try:
-        open_here().state_set(key("owner"), worker, if_version=0, expires_ms=HOUR_MS)
-        do_it(worker)
+        store.state_set(run_key("owner"), worker, if_version=0, expires_ms=HOUR_MS)
+        do_job(worker)
     except VersionConflict:
         pass
 
 
 def prepare(directory: Path) -> None:
     """Store a free job in two forms: as a value, and as a task in a queue."""
+    job = NewTask("the item", run_key("item", directory))
     with store_in(directory) as store:
-        store.state_set(key("item", directory), "free")
-        store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])
+        store.state_set(run_key("item", directory), "free")
+        store.task_add(run_key("queue", directory), [job])
 
 
 scenario = Scenario(
@@ -76,7 +87,7 @@ scenario = Scenario(
     ),
     question="There is one free job. A looks, B looks, A takes it, B takes it. Who does the work?",
     shared="who did it",
-    private=("item",),
+    private_variables=("item",),
     variants={
         "naive": Variant(
             summary="looks for a free job, then marks it",
@@ -93,12 +104,12 @@ scenario = Scenario(
         "wrong-expiry": Variant(
             summary="sets a mark that expires after an hour, if there is no mark",
             steps=(
-                *steps(
+                *statement_steps(
                     "get: no mark",
                     sql="SELECT key, value, version, expires_at FROM tool_state",
                     verb="state_get",
                 ),
-                *writes("set", verb="state_set"),
+                *write_steps("set", verb="state_set"),
             ),
             explanation="The time at which a mark expires does not change who may set it.",
         ),
@@ -106,13 +117,13 @@ scenario = Scenario(
             summary="runs `tool task claim`, which looks and takes in one transaction",
             steps=(
                 Step(
-                    "free expired jobs",
-                    "sql",
-                    "state.db",
+                    name="free expired jobs",
+                    event="sql",
+                    file="state.db",
                     statement="UPDATE tool_tasks",
-                    after=("lock",),
+                    after_steps=("lock",),
                 ),
-                *transaction(
+                *transaction_steps(
                     "task_claim",
                     {"look": "SELECT ID, GENERATION", "take it": "UPDATE tool_tasks SET STATUS"},
                 ),
@@ -124,7 +135,7 @@ scenario = Scenario(
             summary=(
                 "runs `tool state set --if-version 0`, which sets the mark only if there is none"
             ),
-            steps=transaction(
+            steps=transaction_steps(
                 "state_set", {"compare": "WITH CLOCK", "set": "INSERT INTO tool_state"}
             ),
             schedule="A1 B1",
@@ -132,15 +143,17 @@ scenario = Scenario(
         ),
     },
     steps=(
-        *steps("look: it is free", sql="SELECT", verb="state_get", after=("start",)),
-        *writes("take it", verb="state_set"),
-        *steps(
+        *statement_steps(
+            "look: it is free", sql="SELECT", verb="state_get", after_steps=("start",)
+        ),
+        *write_steps("take it", verb="state_set"),
+        *statement_steps(
             "look again",
             sql="SELECT key, value, version, expires_at FROM tool_state",
             verb="state_get",
-            after=("take it",),
+            after_steps=("take it",),
         ),
     ),
-    mechanisms=unprotected("the job was done by A and B", "failed"),
-    symbol="sampletool.state.sql_verbs:task_claim",
+    mechanisms=mutations_of_write("the job was done by A and B", "failed"),
+    production_code="sampletool.state.sql_verbs:task_claim",
 )

@@ -13,57 +13,60 @@ from typing import Any
 
 from ....state.memory import MemoryStore
 from ....state.protocol import NewTask
-from ...scenario import Removal, Scenario, Step, Variant
-from ._one_job import do_it, invariant, look
+from ...scenario import Mutation, Scenario, Step, Variant
+from ._one_job import do_job, invariant, read_state
 
-__all__ = ["invariant", "look"]
+__all__ = ["invariant", "read_state"]
 
 
-class World:
+class SharedMemory:
+    """One job in two forms: as an item of a list, and as a task of a store in memory."""
+
     def __init__(self) -> None:
         self.items = ["the item"]
         self.store = MemoryStore()
-        run_alone(self.store.task_add("queue", [NewTask("the item", "item")]))
+        run_to_end(self.store.task_add("queue", [NewTask("the item", "item")]))
 
 
-async def naive(worker: str, world: World) -> None:
-    if world.items:
-        item = world.items[0]
-        await permission()
-        world.items.remove(item)
-        do_it(worker)
+async def naive(worker: str, memory: SharedMemory) -> None:
+    if memory.items:
+        item = memory.items[0]
+        await ask_for_permission()
+        memory.items.remove(item)
+        do_job(worker)
 
 
-async def wrong_look_again(worker: str, world: World) -> None:
-    for item in list(world.items):
-        await permission()
-        if item in world.items:
-            await permission()
-            do_it(worker)
-            world.items = [other for other in world.items if other != item]
+async def wrong_look_again(worker: str, memory: SharedMemory) -> None:
+    for item in list(memory.items):
+        await ask_for_permission()
+        if item in memory.items:
+            await ask_for_permission()
+            do_job(worker)
+            memory.items = [other for other in memory.items if other != item]
 
 
-async def fixed_without_await(worker: str, world: World) -> None:
-    await permission()
-    if world.items:
-        world.items.pop()
-        do_it(worker)
+async def fixed_without_await(worker: str, memory: SharedMemory) -> None:
+    await ask_for_permission()
+    if memory.items:
+        memory.items.pop()
+        do_job(worker)
 
 
-async def fixed(worker: str, world: World) -> None:
-    claim = await world.store.task_claim("queue", worker, lease_ms=60_000)
+async def fixed(worker: str, memory: SharedMemory) -> None:
+    claim = await memory.store.task_claim("queue", worker, lease_ms=60_000)
     if claim.tasks:
-        do_it(worker)
+        do_job(worker)
 
 
-def run_alone(coroutine: Coroutine[Any, Any, object]) -> None:
-    """Run the coroutine to its end, before the workers start."""
+def run_to_end(coroutine: Coroutine[Any, Any, object]) -> None:
+    """Run the coroutine to its end without an event loop, before the workers start."""
     with suppress(StopIteration):
         while True:
             coroutine.send(None)
 
 
-async def permission() -> None:
+async def ask_for_permission() -> None:
+    """Wait for another service. Meanwhile, the other worker may run."""
     await asyncio.sleep(0)
 
 
@@ -85,8 +88,8 @@ scenario = Scenario(
     ),
     question="Nothing runs in parallel here. Can both coroutines still take the same job?",
     shared="who did it",
-    private=("item",),
-    world=World,
+    private_variables=("item",),
+    create_shared_memory=SharedMemory,
     variants={
         "naive": Variant(
             summary="looks at the list, awaits, takes the job",
@@ -95,9 +98,9 @@ scenario = Scenario(
         "wrong-look-again": Variant(
             summary="looks again after the await, but awaits once more before it takes the job",
             steps=(
-                Step("look, then await", ""),
-                Step("look again, then await", ""),
-                Step("take", ""),
+                Step(name="look, then await", event=""),
+                Step(name="look again, then await", event=""),
+                Step(name="take", event=""),
             ),
             explanation="A second look helps only if no await follows before the job is taken.",
         ),
@@ -110,21 +113,21 @@ scenario = Scenario(
         ),
         "fixed-without-await": Variant(
             summary="awaits first, then looks and takes the job without an await in between",
-            steps=(Step("await", ""), Step("look and take", "")),
+            steps=(Step(name="await", event=""), Step(name="look and take", event="")),
             explanation="A looked and took the job in one step, so B found no job.",
         ),
     },
-    steps=(Step("look, then await", ""), Step("take", "")),
+    steps=(Step(name="look, then await", event=""), Step(name="take", event="")),
     mechanisms=(
-        Removal(
-            "state/memory.py:MemoryStore._change",
+        Mutation(
+            function="state/memory.py:MemoryStore._change",
             summary="do not take the lock",
-            pattern="async with self._lock:\n    ...",
-            instead="if self._lock:\n    ...",
-            breaks="the job was done by A and B",
+            original_code="async with self._lock:\n    ...",
+            replacement_code="if self._lock:\n    ...",
+            expected_problem="the job was done by A and B",
         ),
     ),
-    symbol="sampletool.state.memory:MemoryStore._change",
+    production_code="sampletool.state.memory:MemoryStore._change",
     no_verb=(
         "No command of this tool runs coroutines. The fix on this page is `MemoryStore`, a class "
         "for "

@@ -10,13 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...scenario import History, Scenario, Variant
-from ._stores import key, open_here, steps, store_in, transaction, unprotected, writes
+from ._stores import (
+    mutations_of_write,
+    open_shared_store,
+    run_key,
+    statement_steps,
+    store_in,
+    transaction_steps,
+    write_steps,
+)
 
 
 def naive(worker: str) -> None:
-    store = open_here()
-    count = store.state_get(key("count")).value
-    store.state_set(key("count"), count + 1)
+    store = open_shared_store()
+    count = store.state_get(run_key("count")).value
+    store.state_set(run_key("count"), count + 1)
 
 
 def wrong_thread_lock(worker: str) -> None:
@@ -25,31 +33,32 @@ def wrong_thread_lock(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
-    open_here().counter_add(key("count"), 1)
+    open_shared_store().counter_add(run_key("count"), 1)
 
 
 def prepare(directory: Path) -> None:
     """Store a count of 0."""
     with store_in(directory) as store:
-        store.state_set(key("count", directory), 0)
+        store.state_set(run_key("count", directory), 0)
 
 
-def look(directory: Path) -> int:
-    """Return the count of the key that this variant uses."""
+def read_state(directory: Path) -> int:
+    """Return the count. A variant keeps it in a counter of the store, or in a value."""
     with store_in(directory) as store:
-        counter = store.counter_get(key("count", directory))
-        if counter:
-            return counter
-        return int(store.state_get(key("count", directory)).value)
+        counter = store.counter_get(run_key("count", directory))
+        value = store.state_get(run_key("count", directory)).value
+    # Only one of the two is used, and the other one stays at 0.
+    return counter or int(value)
 
 
 def invariant(history: History) -> Iterator[str]:
     """Each worker that has reported success is counted, and no worker fails."""
-    reported = len(history.succeeded)
-    if history.now < reported:
-        yield f"{reported} workers reported success, but the counter is {history.now}."
-    for letter in history.failed:
-        yield f"{letter} failed to count."
+    count = history.state
+    successes = len(history.successful_workers)
+    if count < successes:
+        yield f"{successes} workers reported success, but the counter is {count}."
+    for worker in history.failed_workers:
+        yield f"{worker} failed to count."
 
 
 scenario = Scenario(
@@ -66,7 +75,7 @@ scenario = Scenario(
         "The counter is at 0. A and B each add 1, and both succeed. What can it be afterwards?"
     ),
     shared="counter",
-    private=("count",),
+    private_variables=("count",),
     variants={
         "naive": Variant(
             summary="reads the number, adds one, writes it back",
@@ -78,7 +87,7 @@ scenario = Scenario(
         ),
         "fixed": Variant(
             summary="runs `tool counter add`, which reads and writes in one transaction",
-            steps=transaction(
+            steps=transaction_steps(
                 "counter_add",
                 {"read": "SELECT VALUE FROM tool_counters", "write": "INSERT INTO tool_counters"},
             ),
@@ -87,9 +96,9 @@ scenario = Scenario(
         ),
     },
     steps=(
-        *steps("read", sql="SELECT", verb="state_get", after=("start",)),
-        *writes("write", verb="state_set"),
+        *statement_steps("read", sql="SELECT", verb="state_get", after_steps=("start",)),
+        *write_steps("write", verb="state_set"),
     ),
-    mechanisms=unprotected("reported success, but the counter is", "failed to count"),
-    symbol="sampletool.state.sql_verbs:counter_add",
+    mechanisms=mutations_of_write("reported success, but the counter is", "failed to count"),
+    production_code="sampletool.state.sql_verbs:counter_add",
 )

@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ....state.protocol import Once
-from ...scenario import History, Removal, Scenario, Step, Variant
+from ...scenario import History, Mutation, Scenario, Step, Variant
 from ._stores import (
-    has,
-    key,
-    no_transaction,
-    open_here,
+    has_value,
+    open_shared_store,
     prepare,
-    steps,
+    run_key,
+    statement_steps,
     store_in,
-    transaction,
-    writes,
+    transaction_steps,
+    without_transaction,
+    write_steps,
 )
 
 __all__ = ["prepare"]
@@ -31,32 +31,33 @@ __all__ = ["prepare"]
 
 def naive(worker: str) -> None:
     if no_response_yet():
-        open_here().counter_add(key("orders"), 1)
+        open_shared_store().counter_add(run_key("orders"), 1)
         respond()
 
 
 def wrong_remember_afterwards(worker: str) -> None:
     if no_response_yet():
-        store = open_here()
-        if not has(store, "order-17"):
-            store.counter_add(key("orders"), 1)
-            store.state_set(key("order-17"), "booked")
+        store = open_shared_store()
+        if not has_value(store, "order-17"):
+            store.counter_add(run_key("orders"), 1)
+            store.state_set(run_key("order-17"), "booked")
         respond()
 
 
 def wrong_mark_first(worker: str) -> None:
     if no_response_yet():
-        store = open_here()
-        if not has(store, "order-17"):
-            store.state_set(key("order-17"), "being booked")
-            store.counter_add(key("orders"), 1)
+        store = open_shared_store()
+        if not has_value(store, "order-17"):
+            store.state_set(run_key("order-17"), "being booked")
+            store.counter_add(run_key("orders"), 1)
         respond()
 
 
 def fixed(worker: str) -> None:
     if no_response_yet():
-        counted = open_here().counter_add(key("orders"), 1, Once(key=key("order-17")))
-        sys.stdout.write(json.dumps({"booked": counted.value}))
+        once = Once(key=run_key("order-17"))
+        orders = open_shared_store().counter_add(run_key("orders"), 1, once)
+        sys.stdout.write(json.dumps({"booked": orders.value}))
         respond()
 
 
@@ -70,30 +71,34 @@ def no_response_yet() -> bool:
 
 
 def respond() -> None:
+    """Let the response arrive at the client."""
     Path("response").touch()
 
 
-def look(directory: Path) -> int:
+def read_state(directory: Path) -> int:
     """Return the number of booked orders."""
     with store_in(directory) as store:
-        return store.counter_get(key("orders", directory))
+        return store.counter_get(run_key("orders", directory))
 
 
 def invariant(history: History) -> Iterator[str]:
     """No order is booked twice. It is booked when an attempt has responded, and all agree."""
-    if history.now > 1:
-        yield f"one order was sent, and {history.now} are booked."
-    if history.now < 1 and (history.succeeded or history.is_over):
+    booked_orders = history.state
+    has_response = bool(history.successful_workers)
+    if booked_orders > 1:
+        yield f"one order was sent, and {booked_orders} are booked."
+    if booked_orders < 1 and (has_response or history.is_finished):
         yield "one order was sent, and none is booked."
-    for letter, response in history.responses.items():
+    for worker, response in history.responses.items():
         if response.get("booked", 1) != 1:
-            yield f"{letter} got another result than the first attempt."
+            yield f"{worker} got another result than the first attempt."
 
 
-TRANSACTION = transaction(
+TRANSACTION = transaction_steps(
     "counter_add", {"look for the key": "SELECT DIGEST", "book": "INSERT INTO tool_counters"}
 )
 _BOOKED_TWICE = "one order was sent, and 2 are booked"
+
 
 scenario = Scenario(
     title="Duplicate request: a retry books the order twice",
@@ -113,8 +118,8 @@ scenario = Scenario(
         "are booked?"
     ),
     shared="booked",
-    strikes="!",
-    in_turn=True,
+    faults="!",
+    one_after_another=True,
     variants={
         "naive": Variant(
             summary="books the order, then responds",
@@ -134,25 +139,25 @@ scenario = Scenario(
         "wrong-mark-first": Variant(
             summary="stores a mark, then books the order",
             steps=(
-                *steps(
+                *statement_steps(
                     "any mark?",
                     sql="SELECT key, value, version, expires_at FROM tool_state",
                     verb="state_get",
                 ),
-                *writes("mark", verb="state_set", after=("any mark?",)),
-                *writes("book", verb="counter_add", after=("mark",)),
+                *write_steps("mark", verb="state_set", after_steps=("any mark?",)),
+                *write_steps("book", verb="counter_add", after_steps=("mark",)),
             ),
-            in_turn=False,
-            strikes="",
+            one_after_another=False,
+            faults="",
             schedule="A1 B1 A2 B2 A3 B3",
             explanation="Both looked for a mark before either of them stored one.",
         ),
         "fixed": Variant(
             summary="runs `tool counter add` with a key, which is stored in the same transaction",
             steps=(
-                Step("any response?", "os.listdir", "here"),
+                Step(name="any response?", event="os.listdir", file="here"),
                 *TRANSACTION,
-                Step("respond", "open", "response", kind="write"),
+                Step(name="respond", event="open", file="response", kind="write"),
             ),
             schedule="A1 A2 A3 A4 A5 A!",
             explanation="B found the key and the result of A, and booked nothing.",
@@ -160,37 +165,37 @@ scenario = Scenario(
         "fixed-slow": Variant(
             summary="does the same, while A is slow and B starts before A responds",
             steps=TRANSACTION,
-            in_turn=False,
-            strikes="",
+            one_after_another=False,
+            faults="",
             schedule="A1 B1",
             explanation="B waited for A's transaction, found the key, and booked nothing.",
         ),
     },
     steps=(
-        Step("any response?", "os.listdir", "here"),
-        *steps(
+        Step(name="any response?", event="os.listdir", file="here"),
+        *statement_steps(
             "any mark?",
             sql="SELECT key, value, version, expires_at FROM tool_state",
             verb="state_get",
         ),
-        Step("book", "sql", "state.db", statement="INSERT INTO tool_counters"),
-        *steps("commit", sql="COMMIT", verb="counter_add"),
-        *writes("remember", verb="state_set", after=("commit",)),
-        Step("respond", "open", "response", kind="write"),
+        Step(name="book", event="sql", file="state.db", statement="INSERT INTO tool_counters"),
+        *statement_steps("commit", sql="COMMIT", verb="counter_add"),
+        *write_steps("remember", verb="state_set", after_steps=("commit",)),
+        Step(name="respond", event="open", file="response", kind="write"),
     ),
     mechanisms=(
-        Removal(
-            "state/sql.py:SqlStore.write",
+        Mutation(
+            function="state/sql.py:SqlStore.write",
             summary="do not store the key",
-            pattern="_remember(db, write, data)",
-            instead="pass",
-            breaks=_BOOKED_TWICE,
+            original_code="_remember(db, write, data)",
+            replacement_code="pass",
+            expected_problem=_BOOKED_TWICE,
         ),
-        no_transaction(_BOOKED_TWICE),
-        Removal(
-            "state/sql.py:SqlStore.write",
+        without_transaction(_BOOKED_TWICE),
+        Mutation(
+            function="state/sql.py:SqlStore.write",
             summary="store the key in a transaction of its own",
-            pattern="""\
+            original_code="""\
 def body(db: Session) -> Reply:
     ...
     if write.key is not None:
@@ -199,7 +204,7 @@ def body(db: Session) -> Reply:
 
 return self.transact(body, write)
 """,
-            instead="""\
+            replacement_code="""\
 def body(db: Session) -> Reply:
     ...
     return Reply(data)
@@ -209,15 +214,15 @@ if write.key is not None:
     self.transact(lambda db: _remember(db, write, reply.data))
 return reply
 """,
-            breaks=_BOOKED_TWICE,
+            expected_problem=_BOOKED_TWICE,
         ),
-        Removal(
-            "state/sql.py:SqlStore.write",
+        Mutation(
+            function="state/sql.py:SqlStore.write",
             summary="do not look for the key",
-            pattern="remembered = _find_result(db, write)",
-            instead="remembered = None",
-            breaks=_BOOKED_TWICE,
+            original_code="remembered = _find_result(db, write)",
+            replacement_code="remembered = None",
+            expected_problem=_BOOKED_TWICE,
         ),
     ),
-    symbol="sampletool.state.sql:SqlStore.write",
+    production_code="sampletool.state.sql:SqlStore.write",
 )

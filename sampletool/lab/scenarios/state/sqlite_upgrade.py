@@ -12,13 +12,19 @@ from contextlib import closing
 from pathlib import Path
 
 from ...scenario import History, Scenario, Step, Variant
-from ._stores import key, open_here, store_in, transaction, with_reading_first
+from ._stores import (
+    open_shared_store,
+    run_key,
+    store_in,
+    transaction_steps,
+    with_read_before_lock,
+)
 
 HOUR_SECONDS = 3600
 
 
 def naive(worker: str) -> None:
-    with connected() as db:
+    with connect() as db:
         db.execute("BEGIN")
         (count,) = db.execute("SELECT count FROM counts").fetchone()
         db.execute("UPDATE counts SET count = ?", (count + 1,))
@@ -26,7 +32,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_try_again(worker: str) -> None:
-    with connected() as db:
+    with connect() as db:
         db.execute("BEGIN")
         (count,) = db.execute("SELECT count FROM counts").fetchone()
         for tries_left in (2, 1, 0):
@@ -39,40 +45,43 @@ def wrong_try_again(worker: str) -> None:
         db.execute("COMMIT")
 
 
-def connected() -> closing[sqlite3.Connection]:
+def connect() -> closing[sqlite3.Connection]:
+    """Return a connection that waits up to an hour for locks, and is closed after the block."""
     return closing(sqlite3.connect("counts.db", timeout=HOUR_SECONDS, isolation_level=None))
 
 
 def fixed(worker: str) -> None:
-    open_here().counter_add(key("count"), 1)
+    open_shared_store().counter_add(run_key("count"), 1)
 
 
 def prepare(directory: Path) -> None:
-    """Create a database with a count of 0, and a store with such a counter."""
+    """Create a database with a count of 0, and a store with a counter that is 0."""
     with closing(sqlite3.connect(directory / "counts.db", isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("CREATE TABLE counts (count integer)")
         db.execute("INSERT INTO counts VALUES (0)")
     with store_in(directory) as store:
-        store.counter_add(key("count", directory), 0)
+        store.counter_add(run_key("count", directory), 0)
 
 
-def look(directory: Path) -> int:
-    """Return the count of the database that this variant uses."""
+def read_state(directory: Path) -> int:
+    """Return the count. A variant keeps it in a database of its own, or in the store."""
     with closing(sqlite3.connect(directory / "counts.db")) as db:
-        (count,) = db.execute("SELECT count FROM counts").fetchone()
+        (count_in_database,) = db.execute("SELECT count FROM counts").fetchone()
     with store_in(directory) as store:
-        counted = store.counter_get(key("count", directory))
+        count_in_store = store.counter_get(run_key("count", directory))
     # Only one of the two is used, and the other one stays at 0.
-    return int(count + counted)
+    return int(count_in_database or count_in_store)
 
 
 def invariant(history: History) -> Iterator[str]:
     """No worker fails because of another one, and each worker that reports success is counted."""
-    for letter in history.failed:
-        yield f"{letter} failed at once: database is locked."
-    if history.is_over and history.now != len(history.succeeded):
-        yield f"{len(history.succeeded)} workers reported success, but the number is {history.now}."
+    for worker in history.failed_workers:
+        yield f"{worker} failed at once: database is locked."
+    count = history.state
+    successes = len(history.successful_workers)
+    if history.is_finished and count != successes:
+        yield f"{successes} workers reported success, but the number is {count}."
 
 
 scenario = Scenario(
@@ -90,7 +99,7 @@ scenario = Scenario(
         "wait?"
     ),
     shared="count",
-    private=("count",),
+    private_variables=("count",),
     variants={
         "naive": Variant(
             summary="runs BEGIN, reads, writes, with a timeout of an hour",
@@ -106,15 +115,15 @@ scenario = Scenario(
         ),
         "fixed": Variant(
             summary="runs `tool counter add`, which uses BEGIN IMMEDIATE under a fair lock",
-            steps=transaction("counter_add", {"read": "SELECT VALUE FROM tool_counters"}),
+            steps=transaction_steps("counter_add", {"read": "SELECT VALUE FROM tool_counters"}),
             schedule="A1 B1 A2 A3",
             explanation="B started to read only after A had committed.",
         ),
     },
     steps=(
-        Step("read", "sql", "counts.db", statement="SELECT"),
-        Step("write, commit", "sql", "counts.db", statement="UPDATE"),
+        Step(name="read", event="sql", file="counts.db", statement="SELECT"),
+        Step(name="write, commit", event="sql", file="counts.db", statement="UPDATE"),
     ),
-    mechanisms=(with_reading_first("failed at once"),),
-    symbol="sampletool.state.sqlite:SqliteStore._transaction",
+    mechanisms=(with_read_before_lock("failed at once"),),
+    production_code="sampletool.state.sqlite:SqliteStore._transaction",
 )

@@ -9,55 +9,60 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ....state.update import update
-from ...scenario import History, Removal, Scenario, Variant
-from ._stores import key, open_here, steps, store_in, writes
+from ...scenario import History, Mutation, Scenario, Variant
+from ._stores import open_shared_store, run_key, statement_steps, store_in, write_steps
 
 
 def naive(worker: str) -> None:
-    store = open_here()
-    text = store.state_get(key("text")).value
-    store.state_set(key("text"), edited(text, worker))
+    store = open_shared_store()
+    text = store.state_get(run_key("text")).value
+    store.state_set(run_key("text"), edit(text, worker))
 
 
 def wrong_read_again(worker: str) -> None:
-    store = open_here()
-    text = store.state_get(key("text")).value
+    store = open_shared_store()
+    text = store.state_get(run_key("text")).value
     while True:
-        text_now = store.state_get(key("text")).value
+        text_now = store.state_get(run_key("text")).value
         if text_now == text:
             break
         text = text_now
-    store.state_set(key("text"), edited(text, worker))
+    store.state_set(run_key("text"), edit(text, worker))
 
 
 def fixed(worker: str) -> None:
-    update(open_here(), key("text"), lambda text: edited(text, worker))
+    update(open_shared_store(), run_key("text"), lambda text: edit(text, worker))
 
 
-def edited(text: str, worker: str) -> str:
+def edit(text: str, worker: str) -> str:
+    """Return the text with the change of this worker: one more word, such as `+A`."""
     return f"{text} +{worker}"
 
 
 def prepare(directory: Path) -> None:
     """Store a text without changes."""
     with store_in(directory) as store:
-        store.state_set(key("text", directory), "draft")
+        store.state_set(run_key("text", directory), "draft")
 
 
-def look(directory: Path) -> str:
+def read_state(directory: Path) -> str:
     """Return the stored text."""
     with store_in(directory) as store:
-        return str(store.state_get(key("text", directory)).value)
+        return str(store.state_get(run_key("text", directory)).value)
 
 
 def invariant(history: History) -> Iterator[str]:
     """When a worker has reported success, its change is in the text."""
-    for letter in history.succeeded:
-        if history.now.split().count(f"+{letter}") != 1:
-            yield f"{letter} reported success, but its change is not in the text."
-    for letter in history.letters:
-        if history.is_over and letter not in history.succeeded:
-            yield f"{letter} failed to make its change."
+    words = history.state.split()
+    for worker in history.successful_workers:
+        # edit() adds such a word.
+        if words.count(f"+{worker}") != 1:
+            yield f"{worker} reported success, but its change is not in the text."
+    if not history.is_finished:
+        return
+    for worker in history.workers:
+        if worker not in history.successful_workers:
+            yield f"{worker} failed to make its change."
 
 
 scenario = Scenario(
@@ -73,7 +78,7 @@ scenario = Scenario(
         "A reads and thinks. B reads, thinks and writes. Now A writes. What happens to B's change?"
     ),
     shared="text",
-    private=("text",),
+    private_variables=("text",),
     variants={
         "naive": Variant(
             summary="reads, thinks, writes",
@@ -97,33 +102,33 @@ scenario = Scenario(
         ),
     },
     steps=(
-        *steps(
+        *statement_steps(
             "read", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_get"
         ),
-        *writes("write", verb="state_set"),
+        *write_steps("write", verb="state_set"),
     ),
     mechanisms=(
-        Removal(
-            "state/sql_verbs.py:_lock_value",
+        Mutation(
+            function="state/sql_verbs.py:_lock_value",
             summary="do not compare the version",
-            pattern="if_version is not None and if_version != current_version",
-            instead="if_version is None and current_version < 0",
-            breaks="reported success, but its change is not in the text",
+            original_code="if_version is not None and if_version != current_version",
+            replacement_code="if_version is None and current_version < 0",
+            expected_problem="reported success, but its change is not in the text",
         ),
-        Removal(
-            "state/update.py:update",
+        Mutation(
+            function="state/update.py:update",
             summary="do not send the version that was read",
-            pattern="store.state_set(key, change(value), if_version=version)",
-            instead="store.state_set(key, change(value))",
-            breaks="reported success, but its change is not in the text",
+            original_code="store.state_set(key, change(value), if_version=version)",
+            replacement_code="store.state_set(key, change(value))",
+            expected_problem="reported success, but its change is not in the text",
         ),
-        Removal(
-            "state/update.py:update",
+        Mutation(
+            function="state/update.py:update",
             summary="do not try again",
-            pattern="attempt == attempts - 1",
-            instead="attempt < attempts",
-            breaks="failed to make its change",
+            original_code="attempt == attempts - 1",
+            replacement_code="attempt < attempts",
+            expected_problem="failed to make its change",
         ),
     ),
-    symbol="sampletool.state.update:update",
+    production_code="sampletool.state.update:update",
 )

@@ -1,35 +1,36 @@
 """A team must keep at least one admin.
 
 An admin who wants to leave counts the admins, and leaves if there is another. The last two leave at
-the same moment. Each counts two, and each deletes only its own row. So no row is written twice, no
+the same step. Each counts two, and each deletes only its own row. So no row is written twice, no
 version has changed, and no lock on a row is in the way. Both succeed, and the team has no admin any
 more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ....kit.contract.errors import KeyNotFound
 from ....state.store import Store
 from ....state.update import update
 from ...production_lock import PATIENT_WAIT_SECONDS, lock_named
-from ...scenario import History, Removal, Scenario, Step, Variant
-from ._stores import key, open_here, steps, store_in, writes
+from ...scenario import History, Mutation, Scenario, Step, Variant
+from ._stores import open_shared_store, run_key, statement_steps, store_in, write_steps
 
 MOST_ADMINS = 10
 
 
 def naive(worker: str) -> None:
-    store = open_here()
+    store = open_shared_store()
     if len(admin_rows(store)) > 1:
-        store.state_unset(row_of(worker))
+        store.state_unset(row_key(worker))
 
 
 def wrong_own_version(worker: str) -> None:
-    store = open_here()
+    store = open_shared_store()
     rows = admin_rows(store)
     if len(rows) > 1:
-        store.state_unset(row_of(worker), if_version=rows[worker])
+        store.state_unset(row_key(worker), if_version=rows[worker])
 
 
 def wrong_own_lock(worker: str) -> None:
@@ -43,43 +44,56 @@ def fixed(worker: str) -> None:
             return admins
         return [admin for admin in admins if admin != worker]
 
-    update(open_here(), key("admins"), without_worker)
+    update(open_shared_store(), run_key("admins"), without_worker)
 
 
 def admin_rows(store: Store, directory: Path | None = None) -> dict[str, int]:
     """Return the admins that have a row of their own, and the version of each row."""
-    prefix = key("admin.", directory)
+    prefix = row_key("", directory)
     rows = store.state_list(prefix, "", MOST_ADMINS)
     return {row.key.removeprefix(prefix): row.version for row in rows}
 
 
-def row_of(admin: str, directory: Path | None = None) -> str:
-    return key(f"admin.{admin}", directory)
+def row_key(admin: str, directory: Path | None = None) -> str:
+    """Return the key of the row of an admin."""
+    return run_key(f"admin.{admin}", directory)
 
 
 def prepare(directory: Path) -> None:
     """Store one row for each admin."""
     with store_in(directory) as store:
         for admin in "AB":
-            store.state_set(row_of(admin, directory), "admin")
+            store.state_set(row_key(admin, directory), "admin")
 
 
 def prepare_one_value(directory: Path) -> None:
     """Store all admins in one value."""
     with store_in(directory) as store:
-        store.state_set(key("admins", directory), ["A", "B"])
+        store.state_set(run_key("admins", directory), ["A", "B"])
 
 
-def look(directory: Path) -> str:
-    """Return the admins, in whichever form this variant stores them."""
+@dataclass(frozen=True)
+class Admins:
+    """The admins of the team. Each worker is an admin who wants to leave."""
+
+    names: Sequence[str]
+
+    def __str__(self) -> str:
+        if not self.names:
+            return "no admin"
+        return f"admins: {' '.join(self.names)}"
+
+
+def read_state(directory: Path) -> Admins:
+    """Return the admins. A variant stores each in a row of its own, or all in one value."""
     with store_in(directory) as store:
         admins = list(admin_rows(store, directory))
         if not admins:
             try:
-                admins = store.state_get(key("admins", directory)).value
+                admins = store.state_get(run_key("admins", directory)).value
             except KeyNotFound:
-                return "no admin"
-    return f"admins: {' '.join(admins)}"
+                pass
+    return Admins(admins)
 
 
 def invariant(history: History) -> Iterator[str]:
@@ -87,25 +101,26 @@ def invariant(history: History) -> Iterator[str]:
 
     One of the two who want to leave can leave, and does not come back.
     """
-    if history.now == "no admin":
+    if not history.state.names:
         yield "the team has no admin any more."
-    for moment in history.moments:
-        for letter in history.letters:
-            if letter not in moment.before.split() and letter in moment.after.split():
-                yield f"{letter} left, but is an admin again."
-    for letter in history.failed:
-        yield f"{letter} failed instead of staying."
-    if history.is_over and history.now == "admins: A B":
+    for step in history.taken_steps:
+        for admin in step.state_after.names:
+            if admin not in step.state_before.names:
+                yield f"{admin} left, but is an admin again."
+    for worker in history.failed_workers:
+        yield f"{worker} failed instead of staying."
+    if history.is_finished and len(history.state.names) > 1:
         yield "neither of the two could leave."
 
 
-COUNT = steps(
+COUNT = statement_steps(
     "count", sql="SELECT key, value, version, expires_at FROM tool_state", verb="state_list"
 )
 
+
 scenario = Scenario(
     title="Write skew: two transactions that are right on their own",
-    subtitle="The last two admins leave at the same moment.",
+    subtitle="The last two admins leave at the same step.",
     rule=(
         "If a rule is about several rows, make all writers meet in one place: one value, one lock, "
         "or SERIALIZABLE."
@@ -133,9 +148,14 @@ scenario = Scenario(
         "wrong-own-lock": Variant(
             summary="holds a lock for its own row while it counts and deletes",
             steps=(
-                Step("lock own row", "fcntl.flock", "admin-?", kind="lock", holds=False),
+                Step(
+                    name="lock own row",
+                    event="fcntl.flock",
+                    file="admin-?",
+                    kind="lock",
+                ),
                 *COUNT,
-                *writes("leave", verb="state_unset", after=("count",)),
+                *write_steps("leave", verb="state_unset", after_steps=("count",)),
             ),
             schedule="A1 B1 A2 B2 A3 B3",
             explanation="A and B hold different locks, so neither of them waits.",
@@ -145,12 +165,12 @@ scenario = Scenario(
                 "keeps the admins in one value, and changes it with `tool state set --if-version`"
             ),
             steps=(
-                *steps(
+                *statement_steps(
                     "read",
                     sql="SELECT key, value, version, expires_at FROM tool_state",
                     verb="state_get",
                 ),
-                *writes("write", verb="state_set"),
+                *write_steps("write", verb="state_set"),
             ),
             prepare=prepare_one_value,
             schedule="A1 B1 A2 B2 B3 B4",
@@ -159,22 +179,22 @@ scenario = Scenario(
             ),
         ),
     },
-    steps=(*COUNT, *writes("leave", verb="state_unset")),
+    steps=(*COUNT, *write_steps("leave", verb="state_unset")),
     mechanisms=(
-        Removal(
-            "state/sql_verbs.py:_lock_value",
+        Mutation(
+            function="state/sql_verbs.py:_lock_value",
             summary="do not compare the version",
-            pattern="if_version is not None and if_version != current_version",
-            instead="if_version is None and current_version < 0",
-            breaks="left, but is an admin again",
+            original_code="if_version is not None and if_version != current_version",
+            replacement_code="if_version is None and current_version < 0",
+            expected_problem="left, but is an admin again",
         ),
-        Removal(
-            "state/update.py:update",
+        Mutation(
+            function="state/update.py:update",
             summary="do not try again",
-            pattern="attempt == attempts - 1",
-            instead="attempt < attempts",
-            breaks="failed instead of staying",
+            original_code="attempt == attempts - 1",
+            replacement_code="attempt < attempts",
+            expected_problem="failed instead of staying",
         ),
     ),
-    symbol="sampletool.state.update:update",
+    production_code="sampletool.state.update:update",
 )

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....state.protocol import UNCONDITIONAL, Claimed, Fence, NewTask, Once
-from ...scenario import History, Removal, Scenario, Variant
-from ._stores import key, open_here, steps, store_in, writes
+from ...scenario import History, Mutation, Scenario, Variant
+from ._stores import open_shared_store, run_key, statement_steps, store_in, write_steps
 
 LEASE_MS = {"A": 1, "B": 60_000}
 """The times after which the claims expire.
@@ -23,43 +23,45 @@ The claim of A expires at once. To be sure, each worker waits for this before it
 
 
 def naive(worker: str) -> None:
-    if claim(worker):
+    if claim_job(worker):
         write_result(worker)
 
 
 def wrong_look_first(worker: str) -> None:
-    task = claim(worker)
-    if task is not None:
-        (found,) = open_here().task_list(key("queue"), None, 0, 1)
-        if found.generation == task.generation:
+    job = claim_job(worker)
+    if job is not None:
+        (current_job,) = open_shared_store().task_list(run_key("queue"), None, 0, 1)
+        if current_job.generation == job.generation:
             write_result(worker)
 
 
 def fixed(worker: str) -> None:
-    task = claim(worker)
-    if task is not None:
-        write_result(worker, Once(fence=Fence(task.id, task.generation)))
+    job = claim_job(worker)
+    if job is not None:
+        write_result(worker, Once(fence=Fence(job.id, job.generation)))
 
 
-def claim(worker: str) -> Claimed | None:
+def claim_job(worker: str) -> Claimed | None:
     """Claim the job. Return None if another worker has it."""
-    # Now the claim of A has expired.
+    # After this wait, a claim of A has expired.
     time.sleep(2 * LEASE_MS["A"] / 1000)
-    claimed = open_here().task_claim(key("queue"), worker, lease_ms=LEASE_MS[worker])
+    claimed = open_shared_store().task_claim(run_key("queue"), worker, lease_ms=LEASE_MS[worker])
     if not claimed.tasks:
         return None
     return claimed.tasks[0]
 
 
 def write_result(worker: str, once: Once = UNCONDITIONAL) -> None:
-    open_here().state_set(key("result"), worker, once=once)
+    """Store the name of the worker as the result of the job, if the condition `once` holds."""
+    open_shared_store().state_set(run_key("result"), worker, once=once)
 
 
 def prepare(directory: Path) -> None:
     """Add the job to the queue, and store that it has no result."""
+    job = NewTask("the item", run_key("item", directory))
     with store_in(directory) as store:
-        store.task_add(key("queue", directory), [NewTask("the item", key("item", directory))])
-        store.state_set(key("result", directory), "none")
+        store.task_add(run_key("queue", directory), [job])
+        store.state_set(run_key("result", directory), "none")
 
 
 @dataclass(frozen=True)
@@ -67,33 +69,36 @@ class Job:
     """The owner of the job, and the stored result."""
 
     owner: str
+    """The worker that has claimed the job, or `nobody`."""
     result: str
-    version: int
+    """The worker that has written the result, or `none`."""
+    result_version: int
 
     def __str__(self) -> str:
         return f"owner {self.owner}, result {self.result}"
 
 
-def look(directory: Path) -> Job:
+def read_state(directory: Path) -> Job:
     """Return who has claimed the job, and the stored result."""
     with store_in(directory) as store:
-        (task,) = store.task_list(key("queue", directory), None, 0, 1)
-        result = store.state_get(key("result", directory))
+        (task,) = store.task_list(run_key("queue", directory), None, 0, 1)
+        result = store.state_get(run_key("result", directory))
     return Job(
         owner=task.claimed_by or "nobody",
         result=str(result.value),
-        version=result.version,
+        result_version=result.version,
     )
 
 
 def invariant(history: History) -> Iterator[str]:
     """Only the worker with the newest claim writes a result."""
-    for moment in history.moments:
-        owner = moment.before.owner
-        has_written = moment.after.version != moment.before.version
-        if has_written and owner not in ("nobody", moment.worker):
-            yield f"{moment.worker} wrote its result while {owner} had the job."
-    if history.is_over and history.now.owner == "B" and history.now.result == "none":
+    for step in history.taken_steps:
+        owner = step.state_before.owner
+        has_written = step.state_after.result_version != step.state_before.result_version
+        if has_written and owner not in ("nobody", step.worker):
+            yield f"{step.worker} wrote its result while {owner} had the job."
+    job = history.state
+    if history.is_finished and job.owner == "B" and job.result == "none":
         yield "B has the job, but no result was kept."
 
 
@@ -112,7 +117,7 @@ scenario = Scenario(
         "is kept?"
     ),
     shared="item",
-    private=("task.generation",),
+    private_variables=("job.generation",),
     variants={
         "naive": Variant(
             summary="claims, works, writes the result",
@@ -135,29 +140,31 @@ scenario = Scenario(
         ),
     },
     steps=(
-        *writes("claim", verb="task_claim", after=("start",)),
-        *steps("look", sql="WITH CLOCK * SELECT ID, QUEUE", verb="task_list", after=("claim",)),
-        *writes("write", verb="state_set", after=("claim", "look")),
+        *write_steps("claim", verb="task_claim", after_steps=("start",)),
+        *statement_steps(
+            "look", sql="WITH CLOCK * SELECT ID, QUEUE", verb="task_list", after_steps=("claim",)
+        ),
+        *write_steps("write", verb="state_set", after_steps=("claim", "look")),
     ),
     mechanisms=(
-        Removal(
-            "state/store.py:Store._write_once",
+        Mutation(
+            function="state/store.py:Store._write_once",
             summary="do not send the fencing token",
-            pattern="key = remembered_key(once, verb, str(name))",
-            instead="once, key = (UNCONDITIONAL, None)",
-            breaks="wrote its result while B had the job",
+            original_code="key = remembered_key(once, verb, str(name))",
+            replacement_code="once, key = (UNCONDITIONAL, None)",
+            expected_problem="wrote its result while B had the job",
         ),
-        Removal(
-            "state/sql_verbs.py:lock_claim",
+        Mutation(
+            function="state/sql_verbs.py:lock_claim",
             summary="do not compare the number of the claim",
-            pattern="found.generation != claim.generation",
-            instead="found.generation < claim.generation",
-            breaks="wrote its result while B had the job",
+            original_code="found.generation != claim.generation",
+            replacement_code="found.generation < claim.generation",
+            expected_problem="wrote its result while B had the job",
         ),
-        Removal(
-            "state/sql.py:SqlStore.write",
+        Mutation(
+            function="state/sql.py:SqlStore.write",
             summary="check the claim before the transaction",
-            pattern="""\
+            original_code="""\
 def body(db: Session) -> Reply:
     if write.key is not None:
         db.lock_name(write.key)
@@ -167,7 +174,7 @@ def body(db: Session) -> Reply:
         sql_verbs.check_fence(db, write.once.fence)
     ...
 """,
-            instead="""\
+            replacement_code="""\
 self.look(lambda db: sql_verbs.check_fence(db, write.once.fence))
 
 def body(db: Session) -> Reply:
@@ -176,8 +183,8 @@ def body(db: Session) -> Reply:
     remembered = _find_result(db, write)
     ...
 """,
-            breaks="wrote its result while B had the job",
+            expected_problem="wrote its result while B had the job",
         ),
     ),
-    symbol="sampletool.state.sql_verbs:lock_claim",
+    production_code="sampletool.state.sql_verbs:lock_claim",
 )
