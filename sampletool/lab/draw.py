@@ -4,9 +4,10 @@ A bar marks the worker that holds the lock, shading marks one that waits, and an
 step that broke the invariant.
 """
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from shutil import get_terminal_size
 from textwrap import wrap
 
 from ..kit.contract.table import Painted
@@ -17,6 +18,7 @@ from .scenario import FAULTS
 WIDTH = 80
 """The width if there is no terminal."""
 
+_STDIN, _STDERR = 0, 2
 _WAITING_MARK = "░"
 _IDLE_MARK = "·"
 _PROBLEM_MARK = "<=="
@@ -35,8 +37,24 @@ _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 def terminal_width() -> int:
     """Return the number of characters in a line of the terminal, or a minimum if it is narrow."""
-    columns = get_terminal_size((WIDTH, 24)).columns
-    return max(columns, _MIN_TERMINAL_WIDTH)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        width = int(columns)
+    else:
+        width = _measure_terminal()
+    return max(width, _MIN_TERMINAL_WIDTH)
+
+
+def _measure_terminal() -> int:
+    """Return the width of the terminal that stderr or stdin is, or a usual width."""
+    # While a command runs, no descriptor with a known number leads to the real stdout, see
+    # kit/stdout.py. If the caller has sent stderr to a file, stdin is still the same terminal.
+    for descriptor in (_STDERR, _STDIN):
+        with suppress(OSError):
+            columns = os.get_terminal_size(descriptor).columns
+            if columns > 0:
+                return columns
+    return WIDTH
 
 
 def timeline(recording: Recording, width: int = WIDTH) -> list[str]:
@@ -155,8 +173,7 @@ def legend(recordings: Sequence[Recording], width: int = WIDTH) -> list[str]:
 
 def _legend_entries(recordings: Sequence[Recording]) -> Iterator[str]:
     """Yield a legend entry for each kind of sign that occurs."""
-    events = [event for recording in recordings for event in recording.events]
-    tokens = [token for recording in recordings for token in recording.schedule.split()]
+    events = _all_events(recordings)
     yield "A1 is A's first step"
     if any(event.holds for event in events):
         yield "┌ │ └ holds the lock"
@@ -164,11 +181,24 @@ def _legend_entries(recordings: Sequence[Recording]) -> Iterator[str]:
         yield f"{_WAITING_MARK} has to wait"
     if any(len(recording.workers) > 1 for recording in recordings):
         yield f"{_IDLE_MARK} stands still"
-    for sign, fault in FAULTS.items():
-        if any(sign in token for token in tokens):
-            yield f"A{sign} is {fault}"
+    for sign in _used_faults(recordings):
+        yield f"A{sign} is {FAULTS[sign]}"
     if any(event.note for event in events):
         yield f"{_PROBLEM_MARK} marks what is wrong"
+
+
+def _all_events(recordings: Sequence[Recording]) -> list[Event]:
+    """Return the events of all recordings."""
+    events: list[Event] = []
+    for recording in recordings:
+        events += recording.events
+    return events
+
+
+def _used_faults(recordings: Sequence[Recording]) -> list[str]:
+    """Return the signs of the faults that occur in the schedules."""
+    schedules = " ".join(recording.schedule for recording in recordings)
+    return [sign for sign in FAULTS if sign in schedules]
 
 
 def describe_step(event: Event) -> str:

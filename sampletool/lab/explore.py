@@ -254,7 +254,7 @@ def run_every_class(
         was_killed = False
         with closing(_search(run, kill_after, report_progress)) as runs:
             for played in runs:
-                if _has_fault(played.recording):
+                if played.recording.has_fault:
                     was_killed = True
                     yield played
         if not was_killed:
@@ -270,11 +270,6 @@ def _search(
     """
     run_with_kill: Run = partial(run, kill_after=kill_after)
     return Search(run_with_kill, report_progress).runs()
-
-
-def _has_fault(recording: Recording) -> bool:
-    """Return whether a worker was killed or interrupted in this run."""
-    return any(event.is_fault for event in recording.events)
 
 
 def explore_variant(

@@ -38,21 +38,24 @@ def names_by_level() -> dict[str, list[str]]:
 
     A project that has removed a part does not have its scenarios either.
     """
-    remaining = scenario_names()
+    names_without_level = scenario_names()
     by_level: dict[str, list[str]] = {}
     for level, level_names in LEVELS.items():
-        present = [name for name in level_names if name in remaining]
-        if present:
-            by_level[level] = present
-        remaining = [name for name in remaining if name not in present]
-    if remaining:
-        by_level[OTHER_LEVEL] = remaining
+        existing_names = [name for name in level_names if name in names_without_level]
+        if existing_names:
+            by_level[level] = existing_names
+        names_without_level = [name for name in names_without_level if name not in existing_names]
+    if names_without_level:
+        by_level[OTHER_LEVEL] = names_without_level
     return by_level
 
 
 def names_in_order() -> list[str]:
     """Return the names of all scenarios from easy to hard."""
-    return [name for level_names in names_by_level().values() for name in level_names]
+    names = []
+    for level_names in names_by_level().values():
+        names += level_names
+    return names
 
 
 def level_of(name: str) -> str:

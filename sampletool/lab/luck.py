@@ -1,7 +1,8 @@
 """Count how often a variant breaks if nothing controls the schedule of its workers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from subprocess import TimeoutExpired
+from typing import Any
 
 from ..kit.contract.errors import InvalidValues, Mistake
 from ..kit.program import PROGRAM
@@ -16,45 +17,52 @@ _MAX_SECONDS = 10
 
 
 def try_luck(
-    scenario: Scenario, variant: Variant, runs: int, letters: str, check: Callable[[], None]
+    scenario: Scenario,
+    variant: Variant,
+    runs: int,
+    worker_names: str,
+    check_signals: Callable[[], None],
 ) -> int:
     """Run the workers `runs` times without controlling them. Return the number of broken runs.
 
     The operating system schedules the workers, so whether a run breaks is a matter of luck. The
     invariant sees only the final state of a run, because nothing stops the workers before it.
 
-    The function `check` raises an error when the whole command has to end. Raise InvalidValues if
-    the variant needs a schedule that the lab controls.
+    `check_signals` raises an error when the whole command has to end. Raise InvalidValues if the
+    variant needs a schedule that the lab controls.
     """
-    if not can_be_lucky(scenario, variant):
+    if not can_run_uncontrolled(scenario, variant):
         problem = "luck plays no role here: the workers share a process, or a kill is arranged"
         hint = f"See {PROGRAM} lab check {scenario.name}."
         raise InvalidValues(Mistake("--by-luck", "INVALID_VALUE", problem, suggestion=hint))
-    broken = 0
+    broken_runs = 0
     with fork_server_for(scenario.name) as fork_server:
         for _ in range(runs):
-            check()
-            if _breaks(scenario, variant, letters, fork_server):
-                broken += 1
-    return broken
+            check_signals()
+            if _breaks(scenario, variant, worker_names, fork_server):
+                broken_runs += 1
+    return broken_runs
 
 
-def can_be_lucky(scenario: Scenario, variant: Variant) -> bool:
+def can_run_uncontrolled(scenario: Scenario, variant: Variant) -> bool:
     """Return whether the variant can run without the lab's control.
 
     It cannot if its workers are threads or coroutines of one process, or if the lab has to kill or
     interrupt a worker.
     """
-    return scenario.create_shared_memory is None and not scenario.threads and not variant.faults
+    shares_process = scenario.create_shared_memory is not None or scenario.threads
+    return not shares_process and not variant.faults
 
 
-def _breaks(scenario: Scenario, variant: Variant, letters: str, fork_server: ForkServer) -> bool:
+def _breaks(
+    scenario: Scenario, variant: Variant, worker_names: str, fork_server: ForkServer
+) -> bool:
     """Run the workers once. Return whether the invariant is broken, or a worker is stuck."""
     with scratch_directory(variant) as (directory, environ):
         processes = []
-        for letter in letters:
+        for name in worker_names:
             process = fork_server.start(
-                ["-m", *variant.worker_command, letter],
+                ["-m", *variant.worker_command, name],
                 env=environ,
                 cwd=directory,
                 stdout=FILE,
@@ -62,26 +70,33 @@ def _breaks(scenario: Scenario, variant: Variant, letters: str, fork_server: For
             )
             processes.append(process)
         try:
-            ends = [_wait_for(process) for process in processes]
+            exit_results = [_wait_for(process) for process in processes]
         except TimeoutExpired:
             # All workers end here. Otherwise they would outlive their scratch directory.
             for process in processes:
                 process.kill()
                 process.__exit__()
             return True
-        # Only the final state is known. So each worker gets one step, which changes nothing.
         final_state = scenario.read_state(directory)
-        taken_steps = []
-        for letter, exit_result in zip(letters, ends, strict=True):
-            taken_step = TakenStep(
-                worker=letter,
-                state_before=final_state,
-                state_after=final_state,
-                exit_result=exit_result,
-            )
-            taken_steps.append(taken_step)
-        history = History(workers=letters, taken_steps=taken_steps, state=final_state)
-        return any(scenario.invariant(history))
+    history = _history_of_ends(worker_names, exit_results, final_state)
+    return any(scenario.invariant(history))
+
+
+def _history_of_ends(worker_names: str, exit_results: Sequence[Ended], final_state: Any) -> History:
+    """Return a history in which each worker has taken one step: its whole run.
+
+    Only the final state is known, so no step changes the state.
+    """
+    taken_steps = []
+    for name, exit_result in zip(worker_names, exit_results, strict=True):
+        taken_step = TakenStep(
+            worker=name,
+            state_before=final_state,
+            state_after=final_state,
+            exit_result=exit_result,
+        )
+        taken_steps.append(taken_step)
+    return History(workers=worker_names, taken_steps=taken_steps, state=final_state)
 
 
 def _wait_for(process: ForkedProcess) -> Ended:

@@ -28,6 +28,7 @@ from ..kit.stepping import tracer
 from ..kit.stepping.fork_server import ForkServer
 from ..kit.stepping.tracer import SteppedProcess
 from .errors import UnexpectedOutcome
+from .every_step import has_failed_to_create
 from .judge import Judge
 from .recording import (
     Event,
@@ -48,6 +49,7 @@ from .scenario import (
     LETTERS,
     POWER_CUT,
     Scenario,
+    Step,
     TakenStep,
     is_right,
 )
@@ -315,7 +317,8 @@ class Play:
 
     def _possible_faults(self) -> list[str]:
         """Return the signs of the faults that can still hit A. At most one occurs in a run."""
-        if any(event.is_fault for event in self.events):
+        was_hit = any(event.is_fault for event in self.events)
+        if was_hit:
             return []
         return list(self.variant.faults or "")
 
@@ -411,7 +414,7 @@ class Play:
         if step.takes_lock or step.releases_lock:
             has_lock = step.takes_lock and worker.has_succeeded()
             worker.holds = has_lock and not _is_about_to_wait(worker)
-        self._record(worker, step.name, "done")
+        self._record(worker, _describe_taken_step(worker, step), "done")
 
     def _run_part_of_step(self, worker: Worker, token: str, events: int) -> str:
         """Run the first events of the worker's next step. Return its position, for the picture.
@@ -603,6 +606,16 @@ class Play:
 def _next_token(worker: Worker) -> str:
     """Return the token of the worker's next step, such as `A2`."""
     return f"{worker.name}{worker.steps_begun + 1}"
+
+
+def _describe_taken_step(worker: Worker, step: Step) -> str:
+    """Return the name of a step and, if it failed to create a file, the reason."""
+    if not isinstance(worker, EveryStepWorker):
+        return step.name
+    first_event = worker.step_events[0]
+    if has_failed_to_create(first_event, worker.effects):
+        return f"{step.name}: it exists"
+    return step.name
 
 
 def _is_about_to_wait(worker: Worker) -> bool:

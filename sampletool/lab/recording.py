@@ -73,6 +73,11 @@ class Recording:
         """Whether the run has a problem."""
         return self.verdict == "broken"
 
+    @property
+    def has_fault(self) -> bool:
+        """Whether a worker was killed or interrupted."""
+        return any(event.is_fault for event in self.events)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:

@@ -31,20 +31,21 @@ _PRELOADED = (
 """The modules that many workers import, besides those of their scenario."""
 
 
-def fork_server_for(*names: str) -> ForkServer:
+def fork_server_for(*scenario_names: str) -> ForkServer:
     """Return a fork server that has imported the modules of these scenarios' workers.
 
     Otherwise each worker of each run would import them before its first step.
     """
-    scenario_modules = [module_of(name).__name__ for name in names]
+    scenario_modules = [module_of(name).__name__ for name in scenario_names]
     return ForkServer([*_PRELOADED, *scenario_modules], {**os.environ, **_OUR_CODE})
 
 
 @contextmanager
 def scratch_directory(variant: Variant) -> Iterator[tuple[Path, dict[str, str]]]:
     """Yield a directory that the variant has prepared, and an environment. Then delete both."""
-    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as created:
-        root = Path(os.path.realpath(created))
+    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX) as temporary_directory:
+        # On some systems, the directory for temporary files is a symbolic link.
+        root = Path(os.path.realpath(temporary_directory))
         directory = root / "here"
         home = root / "home"
         directory.mkdir()
@@ -55,11 +56,9 @@ def scratch_directory(variant: Variant) -> Iterator[tuple[Path, dict[str, str]]]
 
 def private_environ(home: Path) -> dict[str, str]:
     """Return the environment of a worker, with this home directory."""
-    environ = {}
-    for name in _KEPT_VARIABLES:
-        if name in os.environ:
-            environ[name] = os.environ[name]
-    environ |= {"HOME": str(home), "TMPDIR": str(home), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
+    environ = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    environ |= {"HOME": str(home), "TMPDIR": str(home)}
+    environ |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "CI": "1"}
     # The workers must not find a workspace of the user above the scratch directory.
     environ["TOOL_CEILING_DIRECTORIES"] = str(home.parent)
     # Writing to the call log is no step of any scenario.

@@ -34,17 +34,26 @@ def starter_text(name: str) -> str:
 def exercise_after(file: Path) -> str | None:
     """Return the name of the exercise after the one in this file. Return "" after the last one.
 
-    Return None if the file is no exercise. The docstring of an exercise begins with `Exercise:`.
+    Return None if the file is no exercise.
     """
-    docstring = ast.get_docstring(ast.parse(file.read_bytes())) or ""
-    if not docstring.startswith("Exercise:"):
+    title = _exercise_title(file.read_bytes())
+    if title is None:
         return None
     names = exercise_names()
-    title = docstring.partition("\n")[0]
-    for name, following in zip(names, [*names[1:], ""], strict=True):
-        if f'"""{title}' in starter_text(name):
-            return following
+    for name, next_name in zip(names, [*names[1:], ""], strict=True):
+        # The learner may have given the file another name, but hardly another title.
+        if _exercise_title(starter_text(name).encode()) == title:
+            return next_name
     return None
+
+
+def _exercise_title(source: bytes) -> str | None:
+    """Return the first line of the docstring of an exercise, or None if it is no exercise."""
+    docstring = ast.get_docstring(ast.parse(source)) or ""
+    title, _, _ = docstring.partition("\n")
+    if not title.startswith("Exercise:"):
+        return None
+    return title
 
 
 def starter_file_name(name: str) -> str:

@@ -30,7 +30,7 @@ from ..kit.stepping.effects import (
 )
 from ..kit.stepping.protocol import BLOCKED
 from ..kit.stepping.tracer import Ended, Event, SteppedProcess
-from .every_step import belongs_to_step, name_of
+from .every_step import belongs_to_step, name_of_step
 from .scenario import Step, Variant, response_of
 
 
@@ -301,7 +301,7 @@ class EveryStepWorker(Worker):
             return Step(name=self.current_step_name, event=event.name)
         if belongs_to_step(event, self.step_events):
             return None
-        name = name_of(event)
+        name = name_of_step(event)
         if not name:
             return None
         return Step(name=name, event=event.name)

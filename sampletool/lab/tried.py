@@ -29,8 +29,8 @@ YOURS = "yours"
 """The name of the one variant of a learner's file."""
 _PATIENCE_SECONDS = 10
 """The time limit of prepare(), always(), invariant() and after_power_cut()."""
-_LONGEST_LOOK = 40
-"""The maximum number of characters for the files in the last column of the picture."""
+_MAX_CONTENT_CHARACTERS = 200
+"""The number of characters after which the content of a file is cut in the picture."""
 
 RunFunction = Callable[[str, Path, Sequence[str]], Outcome]
 """A function that runs a function of the file: its name, the directory, and its arguments."""
@@ -456,7 +456,7 @@ def _is_serial(history: History) -> bool:
 
 @dataclass(frozen=True)
 class _ShownDirectory:
-    """A directory. Its text form shows the files in it in a few characters."""
+    """A directory. Its text form has the names of its files, and their content in one line."""
 
     directory: Path
 
@@ -466,8 +466,7 @@ class _ShownDirectory:
             if not path.is_file():
                 continue
             content = " ".join(path.read_text(errors="backslashreplace").split())
+            if len(content) > _MAX_CONTENT_CHARACTERS:
+                content = f"{content[: _MAX_CONTENT_CHARACTERS - 1]}…"
             descriptions.append(f"{path.name}: {printable(content) or '(empty)'}")
-        text = "  ".join(descriptions)
-        if len(text) > _LONGEST_LOOK:
-            return f"{text[: _LONGEST_LOOK - 1]}…"
-        return text
+        return "  ".join(descriptions)

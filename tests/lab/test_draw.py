@@ -1,11 +1,18 @@
 """The pictures."""
 
+import os
+import pty
 import re
+import subprocess
+import sys
+import termios
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
+import pytest
+
 from sampletool.kit.contract.table import laid_out
-from sampletool.lab.draw import legend, timeline
+from sampletool.lab.draw import legend, terminal_width, timeline
 from sampletool.lab.recording import Event, Recording
 from sampletool.lab.svg import svg
 
@@ -111,3 +118,26 @@ def test_the_svg_says_in_words_what_it_shows() -> None:
     assert described is not None
     assert "B lock: has to wait, then file holds x" in described
     assert "A is gone" in described
+
+
+def test_the_picture_is_as_wide_as_the_terminal_although_stderr_goes_to_a_file() -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    program = "from sampletool.lab.draw import terminal_width; print(terminal_width())"
+    main_end, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 132))
+
+    printed = subprocess.check_output(
+        [sys.executable, "-c", program], stdin=terminal, stderr=subprocess.DEVNULL, env=environ
+    )
+
+    os.close(terminal)
+    os.close(main_end)
+    assert int(printed) == 132
+
+
+def test_the_width_that_the_caller_names_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "64")
+    assert terminal_width() == 64
+
+    monkeypatch.setenv("COLUMNS", "9")
+    assert terminal_width() == 40, "a narrow terminal wraps the lines itself"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.lab.draw import timeline
 from sampletool.lab.errors import CannotTry
 from sampletool.lab.recording import Recording
 from sampletool.lab.tried import Bound, trying
@@ -194,13 +195,16 @@ STEPPED = {
     "os.ftruncate(fd, 0)": "truncate x",
     "os.scandir()": "list here",
     "os.access('x', os.R_OK)": "look at x",
+    "os.open('.', os.O_RDONLY)": "open directory here",
+    "fcntl.flock(fd, fcntl.LOCK_EX)": "lock file x",
+    "fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)": "try to lock file x",
 }
 
 
 @pytest.mark.parametrize("call", STEPPED)
 def test_every_call_that_has_to_do_with_files_is_a_step(tmp_path: Path, call: str) -> None:
     program = f"""
-import os, shutil
+import fcntl, os, shutil
 def prepare():
     open("x", "w").write("content")
     os.symlink("x", "link")
@@ -398,3 +402,43 @@ def invariant(killed):
 
     assert any("A!" in run.schedule for run in runs)
     assert bad(runs) == []
+
+
+CREATING = {
+    "os.open('x', os.O_CREAT | os.O_EXCL)": "create x",
+    "os.mkdir('x')": "make x",
+    "os.symlink('target', 'x')": "link x",
+    "os.link('other', 'x')": "link x",
+}
+
+
+@pytest.mark.parametrize("call", CREATING)
+def test_a_step_that_fails_to_create_a_file_says_so(tmp_path: Path, call: str) -> None:
+    program = f"""
+import os
+def prepare():
+    open("other", "w").close()
+def worker(name):
+    try:
+        {call}
+    except FileExistsError:
+        pass
+{HOLDS}"""
+
+    (run,) = runs_of(tmp_path, program, most=1)
+
+    assert steps(run) == [f"A {CREATING[call]}", f"B {CREATING[call]}: it exists"]
+
+
+def test_the_picture_names_every_file_and_shows_more_than_a_few_characters(tmp_path: Path) -> None:
+    program = f"""
+from pathlib import Path
+def worker(name):
+    Path(f"file-of-{{name}}").write_text("word " * 12 + name)
+{HOLDS}"""
+
+    (run,) = runs_of(tmp_path, program, most=1)
+
+    words = "word " * 12
+    assert run.events[-1].state == f"file-of-A: {words}A  file-of-B: {words}B"
+    assert max(len(line) for line in timeline(run, 80)) <= 80

@@ -53,27 +53,35 @@ class _Builder:
         self.nodes: dict[str, int] = {}
 
     def add_node(self, runs: Sequence[_Run], depth: int) -> int:
-        """Add the node of runs that begin with the same `depth` tokens. Return its index."""
-        event_indexes = []
-        for event in runs[0].events_by_depth[depth]:
-            event_indexes.append(self._add_event(event))
+        """Add the node of runs that begin with the same `depth` tokens. Return its index.
+
+        First add the nodes to which the next tokens of these runs lead.
+        """
+        # The runs are the same so far, so any of them has the events.
+        any_run = runs[0]
+        event_indexes = [self._add_event(event) for event in any_run.events_by_depth[depth]]
         next_nodes = {}
         for token, group in _group_by_token(runs, depth).items():
             next_nodes[token] = self.add_node(group, depth + 1)
         node: list[Any] = [event_indexes, next_nodes]
         if not next_nodes:
-            node.append(runs[0].reason)
-        return self.nodes.setdefault(json.dumps(node), len(self.nodes))
+            node.append(any_run.reason)
+        return _index_in(self.nodes, node)
 
     def _add_event(self, event: Event) -> int:
         """Add an event without its empty fields. Return its index."""
         data = to_data(event)
         data["line"] = self._line_of.get(event.at or "")
-        kept = {}
+        shown_data = {}
         for name, value in data.items():
             if name not in _FIELDS_LEFT_OUT and value not in _EMPTY_VALUES:
-                kept[name] = value
-        return self.events.setdefault(json.dumps(kept), len(self.events))
+                shown_data[name] = value
+        return _index_in(self.events, shown_data)
+
+
+def _index_in(table: dict[str, int], entry: Any) -> int:
+    """Return the index of an entry in a table of _Builder. Add the entry if it is not there."""
+    return table.setdefault(json.dumps(entry), len(table))
 
 
 def build_run_tree(recordings: Sequence[Recording], line_of: Mapping[str, int]) -> RunTree:
@@ -100,8 +108,8 @@ def _run_of(recording: Recording) -> _Run:
             events_by_depth.append([])
         events_by_depth[-1].append(event)
     # The last tokens may have no events, for example those of a worker that was killed.
-    missing = len(tokens) + 1 - len(events_by_depth)
-    events_by_depth += [[] for _ in range(missing)]
+    while len(events_by_depth) < len(tokens) + 1:
+        events_by_depth.append([])
     return _Run(tokens=tokens, events_by_depth=events_by_depth, reason=recording.reason)
 
 
@@ -110,9 +118,10 @@ def _begins_token(event: Event) -> bool:
 
     There is no token if a blocked worker continues, or if a worker exits before its first step.
     """
-    if event.outcome == "struck":
+    if event.is_fault:
         return True
-    return event.outcome != "resumed" and event.number > 0
+    is_step = event.number > 0
+    return is_step and event.outcome != "resumed"
 
 
 def _group_by_token(runs: Sequence[_Run], depth: int) -> dict[str, list[_Run]]:

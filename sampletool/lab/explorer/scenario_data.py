@@ -54,11 +54,10 @@ def _schedules_below(
     nodes: Sequence[Sequence[Any]], index: int, tokens: list[str]
 ) -> Iterator[tuple[str, str | None]]:
     """Yield each schedule that continues from the node at `index`, to which `tokens` lead."""
-    node = nodes[index]
-    next_nodes = node[1]
+    _events, next_nodes, *end = nodes[index]
     if not next_nodes:
         # Only a node at the end of a schedule has a third part.
-        problem = node[2]
+        (problem,) = end
         yield " ".join(tokens), problem
     for token, next_index in next_nodes.items():
         yield from _schedules_below(nodes, next_index, [*tokens, token])
@@ -69,26 +68,32 @@ def _variant_data(
 ) -> dict[str, Any]:
     """Return the texts, the source and the recorded runs of one variant."""
     path = Path(source_of(scenario, variant))
-    places = set()
-    for recording in recordings:
-        for event in recording.events:
-            if event.at is not None:
-                places.add(event.at)
-    source = shown_source(path, _main_function(scenario, variant), places)
+    source = shown_source(path, _main_function(scenario, variant), _positions_in(recordings))
     tree = build_run_tree(recordings, source.line_of)
     with scratch_directory(variant) as (directory, _):
-        state_before = str(scenario.read_state(directory))
+        initial_state = str(scenario.read_state(directory))
+    # These names are the ones that the explorer's script reads.
     return {
         "says": variant.summary,
         "because": variant.explanation,
         "shows": variant.schedule,
-        "begins": state_before,
+        "begins": initial_state,
         "root": tree.root,
         "file": path.relative_to(PACKAGE).as_posix(),
         "source": source.lines,
         "events": tree.events,
         "nodes": tree.nodes,
     }
+
+
+def _positions_in(recordings: Sequence[Recording]) -> set[str]:
+    """Return the positions in the source at which workers have stopped."""
+    positions = set()
+    for recording in recordings:
+        for event in recording.events:
+            if event.at is not None:
+                positions.add(event.at)
+    return positions
 
 
 def _main_function(scenario: Scenario, variant: Variant) -> str:
@@ -98,4 +103,5 @@ def _main_function(scenario: Scenario, variant: Variant) -> str:
     """
     if callable(variant.program):
         return variant.program.__name__
+    # The last part of module:Class.method or module:function.
     return re.split("[.:]", scenario.production_code)[-1]

@@ -20,21 +20,22 @@ class ShownSource:
     """Maps a position in the source, such as `lab/scenarios/torn_write.py:40`, to its index."""
 
 
-def shown_source(path: Path, main_function: str, places: Iterable[str]) -> ShownSource:
+def shown_source(path: Path, main_function: str, positions: Iterable[str]) -> ShownSource:
     """Return the main function, then the other functions in which a worker has stopped.
 
-    `places` has the positions at which workers stopped before a step.
+    `positions` are those at which workers stopped before a step.
     """
     text = path.read_text()
     name = path.relative_to(PACKAGE).as_posix()
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, _Function)]
     main_line = next(function.lineno for function in functions if function.name == main_function)
-    seen_lines = sorted(_line_number(place) for place in places)
+    stopped_lines = sorted(_line_number(position) for position in positions)
 
     lines: list[str] = []
     line_of: dict[str, int] = {}
-    for line in [main_line, *seen_lines]:
+    for line in [main_line, *stopped_lines]:
         if f"{name}:{line}" in line_of:
+            # The function around this line is shown already.
             continue
         if lines:
             lines.append("")
@@ -47,9 +48,9 @@ def shown_source(path: Path, main_function: str, places: Iterable[str]) -> Shown
     return ShownSource(lines, line_of)
 
 
-def _line_number(place: str) -> int:
+def _line_number(position: str) -> int:
     """Return the line number of a position in the source."""
-    _, _, line = place.rpartition(":")
+    _, _, line = position.rpartition(":")
     return int(line)
 
 

@@ -1,4 +1,4 @@
-"""Two people, or two agents, run `config set` at the same step.
+"""Two people, or two agents, run `config set` at the same moment.
 
 Each of them sets a key of its own. Both commands report success, but only one key is in the file.
 The process that wrote last wrote back the text that it had read before the other process wrote.

@@ -22,7 +22,8 @@ def test_a_file_that_the_learner_has_changed_is_never_overwritten(tool: Tool) ->
     refused = tool("lab", "exercise", "stale-lock")
 
     assert refused.code == "OUTPUT_EXISTS"
-    assert "--output" in refused.error["suggestion"]
+    assert "lab try stale_lock.py`" in refused.error["suggestion"]
+    assert "lab exercise stale-lock --output stale_lock_2.py`" in refused.error["suggestion"]
     assert file.read_text() == "my work\n"
 
 
@@ -57,3 +58,21 @@ def test_the_output_says_what_to_run_next(tool: Tool) -> None:
     said = tool("lab", "exercise", "stale-lock", "--format", "text").text
 
     assert "lab try stale_lock.py" in said
+
+
+def test_the_next_command_names_the_file_where_it_is(tool: Tool) -> None:
+    (tool.cwd / "solutions").mkdir()
+
+    created = tool(
+        "lab", "exercise", "stale-lock", "--output", "solutions/mine.py", "--format", "text"
+    )
+
+    assert "lab try solutions/mine.py" in created.text
+
+
+def test_without_a_name_all_exercises_are_listed_and_nothing_is_created(tool: Tool) -> None:
+    refused = tool("lab", "exercise")
+
+    assert refused.code == "VALIDATION_ERROR"
+    assert all(name in refused.error["suggestion"] for name in exercise_names())
+    assert list(tool.cwd.iterdir()) == []

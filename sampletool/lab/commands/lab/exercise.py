@@ -9,6 +9,7 @@ import typer
 
 from ....kit.completion import offering
 from ....kit.contract.command_spec import CommandSpec
+from ....kit.contract.errors import InvalidValues, Mistake
 from ....kit.contract.file_errors import OutputExists
 from ....kit.contract.response import Effect
 from ....kit.global_options import DryRunOption
@@ -42,7 +43,7 @@ class Exercise:
         """Return the result as text, with the next commands."""
         return [
             f"{self.output}: {self.effect}",
-            f"Find the schedule that breaks it: {PROGRAM} lab try {os.path.basename(self.output)}",
+            f"Find the schedule that breaks it: {PROGRAM} lab try {os.path.relpath(self.output)}",
             "Then change the file until no schedule breaks.",
         ]
 
@@ -50,12 +51,12 @@ class Exercise:
 def command(
     ctx: typer.Context,
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="A race with an exercise, such as lost-config-update.",
             autocompletion=offering(lambda _: exercise_names()),
         ),
-    ],
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -71,20 +72,26 @@ def command(
 
     A file that you have changed is never overwritten.
     """
-    text = starter_text(name).encode()
+    if name is None:
+        hint = f"The exercises are {', '.join(exercise_names())}."
+        raise InvalidValues(Mistake("NAME", "MISSING", "name an exercise", suggestion=hint))
+    starter_file = starter_text(name).encode()
     if output is None:
         output = Path(starter_file_name(name))
     path = Path(os.path.realpath(output.parent, strict=True)) / output.name
-    if os.path.lexists(path):
-        if read_regular(path, _MAX_BYTES, follow=False) != text:
-            hint = (
-                "To keep your work, write to another file: --output FILE. "
-                f"To try your solution, run `{PROGRAM} lab try {path.name}`."
-            )
-            raise OutputExists(str(path), found="it has another text", suggestion=hint)
-        effect: Effect = "unchanged"
-    else:
-        effect = "created"
+    if not os.path.lexists(path):
         if not dry_run:
-            create(path, text)
-    return Exercise(effect, name, str(path))
+            create(path, starter_file)
+        return Exercise(effect="created", scenario=name, output=str(path))
+    if read_regular(path, _MAX_BYTES, follow=False) != starter_file:
+        raise OutputExists(str(path), found="it has another text", suggestion=_hint(name, output))
+    return Exercise(effect="unchanged", scenario=name, output=str(path))
+
+
+def _hint(name: str, output: Path) -> str:
+    """Return the hint for a learner whose file exists already, with commands to copy."""
+    other_output = output.with_stem(f"{output.stem}_2")
+    return (
+        f"To try your solution, run `{PROGRAM} lab try {output}`. To start again in another file, "
+        f"run `{PROGRAM} lab exercise {name} --output {other_output}`."
+    )

@@ -1,7 +1,8 @@
 """Step a learner's own function through all schedules that make a difference."""
 
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,6 +15,7 @@ from ....kit.program import PROGRAM
 from ....kit.safety.atomic_file import read_regular
 from ...draw import legend, terminal_width, timeline
 from ...errors import CannotTry, InvariantCannotFail, RaceFound, TooManySchedules
+from ...explore import count_problems
 from ...fewest_switches import count_switches, with_fewest_switches
 from ...invariant import can_never_fail
 from ...recording import PlayedRun, Recording
@@ -119,55 +121,69 @@ def try_schedule(tried_file: TriedFile, schedule: str) -> TryResult:
 
 def try_all(context: Context, tried_file: TriedFile) -> TryResult:
     """Run one schedule of each class, until a limit is reached. Return the verdict."""
-    found: list[PlayedRun] = []
-    broken: list[PlayedRun] = []
+    all_runs: list[PlayedRun] = []
+    broken_runs: list[PlayedRun] = []
     is_complete = True
     # Close the generator here. Otherwise its threads would still run when the file is closed.
     with closing(tried_file.runs(context.progress)) as runs:
         for played in runs:
-            if len(found) == MOST_SCHEDULES or len(broken) == MOST_BROKEN:
+            if len(all_runs) == MOST_SCHEDULES or len(broken_runs) == MOST_BROKEN:
                 is_complete = False
                 break
-            found.append(played)
+            all_runs.append(played)
             if played.recording.is_broken:
-                broken.append(played)
-    recordings = [played.recording for played in found]
-    return _verdict(tried_file, recordings, clearest(tried_file, broken), is_complete)
+                broken_runs.append(played)
+    drawn = None
+    if broken_runs:
+        drawn = find_easiest_run(tried_file, broken_runs)
+    recordings = [played.recording for played in all_runs]
+    return _verdict(tried_file, recordings, drawn, is_complete)
 
 
-def clearest(tried_file: TriedFile, broken: list[PlayedRun]) -> Recording | None:
-    """Return the broken run that is easiest to understand, or None if no run is broken.
+@dataclass(frozen=True, order=True)
+class _Difficulty:
+    """The difficulty of a broken run for a reader. Fewer problems matter most, then switches."""
 
-    This is the run with the fewest problems, switches of workers and steps.
-    """
-    if not broken:
-        return None
-    reasons = [played.recording.reason for played in broken]
+    other_problems: int
+    switches: int
+    """The number of times that a worker continues after a step of another one."""
+    steps: int
+    schedule: str
+    """The order of two runs that are equally difficult."""
+
+
+def find_easiest_run(tried_file: TriedFile, broken_runs: Sequence[PlayedRun]) -> Recording:
+    """Return the broken run that is easiest to understand."""
+    reasons = [played.recording.reason for played in broken_runs]
     # A rare problem, such as a crash, explains less than the most common one.
     most_common = max(reasons, key=reasons.count)
-    typical = [played for played in broken if played.recording.reason == most_common]
+    typical_runs = [played for played in broken_runs if played.recording.reason == most_common]
     candidates = []
-    for played in sorted(typical, key=_difficulty)[:_CANDIDATES]:
+    for played in sorted(typical_runs, key=_difficulty_with_fewest_switches)[:_CANDIDATES]:
         recording = played.recording
-        if not any(event.outcome == "struck" for event in recording.events):
-            schedule = " ".join(with_fewest_switches(played.turns))
+        if not recording.has_fault:
             # Run it again on a schedule with the same result and fewer switches.
+            schedule = " ".join(with_fewest_switches(played.turns))
             recording = tried_file.follow(schedule).recording
         candidates.append(recording)
-    return min(candidates, key=_difficulty_of_recording)
+    return min(candidates, key=_difficulty)
 
 
-def _difficulty(played: PlayedRun) -> tuple[int, int, int, str]:
-    """Return the sort key of a run that is drawn with the fewest possible switches."""
-    switches = count_switches(with_fewest_switches(played.turns))
-    recording = played.recording
-    return (len(recording.also), switches, len(played.turns), recording.schedule)
+def _difficulty_with_fewest_switches(played: PlayedRun) -> _Difficulty:
+    """Return the difficulty of a run if it is drawn with the fewest possible switches."""
+    tokens = with_fewest_switches(played.turns)
+    return replace(_difficulty(played.recording), switches=count_switches(tokens))
 
 
-def _difficulty_of_recording(recording: Recording) -> tuple[int, int, int, str]:
-    """Return the sort key of a run that is drawn as it was recorded."""
+def _difficulty(recording: Recording) -> _Difficulty:
+    """Return the difficulty of a run if it is drawn as it was recorded."""
     tokens = recording.schedule.split()
-    return (len(recording.also), count_switches(tokens), len(tokens), recording.schedule)
+    return _Difficulty(
+        other_problems=len(recording.also),
+        switches=count_switches(tokens),
+        steps=len(tokens),
+        schedule=recording.schedule,
+    )
 
 
 def _verdict(
@@ -178,16 +194,12 @@ def _verdict(
 ) -> TryResult:
     """Return the verdict about these runs. `drawn` is the run to draw, or None."""
     bound = tried_file.bound
-    broken = [recording for recording in recordings if recording.is_broken]
-    reasons: dict[str, int] = {}
-    for recording in broken:
-        for reason in (recording.reason or "", *recording.also):
-            reasons[reason] = reasons.get(reason, 0) + 1
-    by_frequency = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    broken_runs = [recording for recording in recordings if recording.is_broken]
+    has_passed = is_complete and not broken_runs
     return TryResult(
         file=str(tried_file.file),
         schedules=len(recordings),
-        broken=len(broken),
+        broken=len(broken_runs),
         is_complete=is_complete,
         workers=bound.workers,
         workers_are="threads" if bound.threads else "processes",
@@ -195,9 +207,9 @@ def _verdict(
         kill=bound.kill,
         power_cut=bound.power_cut,
         not_explored=_not_explored(tried_file),
-        reasons=dict(by_frequency),
+        reasons=count_problems(broken_runs),
         run=drawn,
-        next_exercise=exercise_after(tried_file.file) if is_complete and not broken else None,
+        next_exercise=exercise_after(tried_file.file) if has_passed else None,
     )
 
 
@@ -221,19 +233,18 @@ def _not_explored(tried_file: TriedFile) -> list[str]:
 
 def judge(tried_file: TriedFile, tried: TryResult) -> TryResult:
     """Return the verdict. Raise RaceFound or TooManySchedules if the file has not passed."""
-    broken = tried.run if tried.run is not None and tried.run.is_broken else None
-    if broken is not None:
+    run = tried.run
+    if run is not None and run.is_broken:
         raise RaceFound(
             data=tried,
             file=tried.file,
-            schedule=broken.schedule,
-            reason=_as_sentence(broken.reason),
+            schedule=run.schedule,
+            reason=_as_sentence(run.reason),
             options=tried_file.bound.options(),
         )
-    is_one_schedule = tried.run is not None
-    if is_one_schedule:
-        return tried
-    if not tried.is_complete:
+    # A run that holds is drawn only if the command line has a schedule.
+    has_schedule = run is not None
+    if not tried.is_complete and not has_schedule:
         raise TooManySchedules(data=tried, file=tried.file, schedules=tried.schedules)
     return tried
 

@@ -1,7 +1,7 @@
 """A team must keep at least one admin.
 
 An admin who wants to leave counts the admins, and leaves if there is another. The last two leave at
-the same step. Each counts two, and each deletes only its own row. So no row is written twice, no
+the same moment. Each counts two, and each deletes only its own row. So no row is written twice, no
 version has changed, and no lock on a row is in the way. Both succeed, and the team has no admin any
 more.
 """
@@ -120,7 +120,7 @@ COUNT = statement_steps(
 
 scenario = Scenario(
     title="Write skew: two transactions that are right on their own",
-    subtitle="The last two admins leave at the same step.",
+    subtitle="The last two admins leave at the same moment.",
     rule=(
         "If a rule is about several rows, make all writers meet in one place: one value, one lock, "
         "or SERIALIZABLE."
