@@ -17,6 +17,11 @@ _SECONDS_TO_READ_TOO_MUCH = 0.1
 """How long to look whether more messages are read than there is room for."""
 
 
+_NO_JSON = "This line is not JSON."
+_NO_MESSAGE = "This is not a message of JSON-RPC 2.0."
+_BAD_PARAMS = "The params must be an object."
+
+
 @pytest.fixture
 def stdio() -> ModuleType:
     # Importing the SDK takes 0.4 s, in each worker that collects these tests.
@@ -135,24 +140,40 @@ def test_what_comes_in_on_a_socket_that_is_stdout_does_not_end_the_connection(
     ours.close()
 
 
+def reply_to(stdio: ModuleType, line: str) -> object:
+    """Return the message in a line, the error to respond with, or the error that was raised.
+
+    An error that is raised would end the connection.
+    """
+    try:
+        return stdio.parse_message(line.encode()).model_dump(mode="json", exclude_none=True)
+    except Exception as error:
+        return error
+
+
 @pytest.mark.parametrize(
-    ("line", "message_id", "code"),
+    ("line", "message_id", "code", "text"),
     [
-        ("no JSON", None, -32700),
-        ("[" * 100_000, None, -32700),
-        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"x"}', 7, -32602),
-        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}', 7, -32602),
-        ('{"jsonrpc":"2.0","id":"a","method":1}', "a", -32600),
-        ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32600),
-        ('{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"\\ud800"}}', 7, -32600),
-        ('{"jsonrpc":"2.0","id":"\\ud800","method":1}', None, -32600),
-        ('{"jsonrpc":"2.0","id":true,"method":1}', None, -32600),
-        ('[{"jsonrpc":"2.0","id":7,"method":"ping"}]', None, -32600),
+        ("no JSON", None, -32700, _NO_JSON),
+        ("[" * 100_000, None, -32700, _NO_JSON),
+        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"x"}', 7, -32602, _BAD_PARAMS),
+        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}', 7, -32602, _BAD_PARAMS),
+        ('{"jsonrpc":"2.0","method":"tools/call","params":"x"}', None, -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"2.0","id":"a","method":1}', "a", -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"2.0","id":"a","method":1,"params":"x"}', "a", -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32600, _NO_MESSAGE),
+        (
+            '{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"\\ud800"}}',
+            *(7, -32600, _NO_MESSAGE),
+        ),
+        ('{"jsonrpc":"2.0","id":"\\ud800","method":1}', None, -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"2.0","id":true,"method":1}', None, -32600, _NO_MESSAGE),
+        ('[{"jsonrpc":"2.0","id":7,"method":"ping"}]', None, -32600, _NO_MESSAGE),
         # The SDK reads these as notifications, which get no response.
-        ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
-        ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
-        ("[[[]]]", None, -32600),
-        ("5", None, -32600),
+        ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600, _NO_MESSAGE),
+        ("[[[]]]", None, -32600, _NO_MESSAGE),
+        ("5", None, -32600, _NO_MESSAGE),
     ],
 )
 def test_a_message_that_is_wrong_gets_an_error_with_its_id(
@@ -160,10 +181,26 @@ def test_a_message_that_is_wrong_gets_an_error_with_its_id(
     line: str,
     message_id: object,
     code: int,
+    text: str,
 ) -> None:
     """A client that gets no error with its id waits until its own timeout."""
-    error = stdio.parse_message(line.encode())
+    expected = {"jsonrpc": "2.0", "error": {"code": code, "message": text}}
+    if message_id is not None:
+        expected["id"] = message_id
 
-    assert error.jsonrpc == "2.0"
-    assert (error.id, error.error.code) == (message_id, code)
-    assert error.model_dump_json()
+    assert reply_to(stdio, line) == expected
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}},
+    ],
+)
+def test_a_message_that_is_right_stays_as_it_is(
+    stdio: ModuleType,
+    message: dict[str, object],
+) -> None:
+    assert reply_to(stdio, json.dumps(message)) == message
