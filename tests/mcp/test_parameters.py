@@ -33,13 +33,65 @@ def parameters(spec: CommandSpec) -> dict[str, Parameter]:
 
 
 def test_a_parameter_is_named_like_its_option() -> None:
-    found = parameters(CommandSpec(effect="files"))
+    found = parameters(CommandSpec(effect="files", stdin_arguments=("value",)))
 
     common = {"cwd", "session_id", "lock_timeout", "timeout"}
     assert found.keys() == {"value", "global"} | common
-    assert found["global"].flag == "--global"
-    assert found["global"].aliases == {"in_user_file"}
-    assert found["value"].flag is None
+    assert found["global"] == Parameter(
+        name="global",
+        aliases=frozenset({"in_user_file"}),
+        flag="--global",
+        type="boolean",
+        is_required=False,
+        is_list=False,
+        reads_stdin=False,
+        schema={"type": "boolean", "description": "Use the file of the user."},
+        is_shown=True,
+    )
+    assert found["value"] == Parameter(
+        name="value",
+        aliases=frozenset(),
+        flag=None,
+        type="string",
+        is_required=True,
+        is_list=False,
+        reads_stdin=True,
+        schema={"type": "string", "description": "The value. It is kept."},
+        is_shown=True,
+    )
+
+
+@pytest.mark.parametrize("name", ["json", "format", "fields", "quiet", "raw", "allow_empty"])
+def test_an_option_about_the_output_is_no_parameter(name: str) -> None:
+    own = [{**IN_USER_FILE, "name": name, "flags": [f"--{name}"]}]
+
+    assert parameters_of(own, [], CommandSpec(effect="files")) == []
+
+
+def test_the_store_is_described_in_the_instructions_and_not_in_each_schema() -> None:
+    own = [{**IN_USER_FILE, "name": "store", "flags": ["--store"], "type": "path"}]
+
+    (parameter,) = parameters_of(own, [], CommandSpec(effect="files"))
+
+    assert (parameter.name, parameter.type, parameter.is_shown) == ("store", "string", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cwd", "Run in this directory."),
+        ("session_id", "The same for all calls of one task."),
+        ("lock_timeout", "Wait this long for locks: 30s."),
+        ("timeout", "Stop after this long."),
+        ("dry_run", "Only show what would change."),
+    ],
+)
+def test_a_parameter_of_many_tools_has_a_short_text(name: str, text: str) -> None:
+    own = [{**VALUE, "name": name}]
+
+    (parameter,) = parameters_of(own, [], CommandSpec(effect="files"))
+
+    assert parameter.schema["description"] == text
 
 
 def test_a_schema_has_the_limits_the_default_and_the_choices_of_the_option() -> None:

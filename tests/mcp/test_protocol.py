@@ -1,7 +1,6 @@
 """sampletool/mcp/protocol.py: which work each request causes, and the form of the replies."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,6 @@ from sampletool.kit.program import PROGRAM, __version__
 from sampletool.mcp.tools import Tool, load_tools
 from tests.mcp.test_arguments import parameter
 from tests.mcp.test_tools import described_by
-
 
 _REQUESTS = (
     "tools/list",
@@ -151,11 +149,14 @@ def test_a_tool_gets_its_arguments_and_runs_in_a_process_if_it_changes_something
     reads_only: bool,
 ) -> None:
     runner = FakeRunner()
-    argument = {"config_get": {"key": "a"}, "config_set": {"words": ["a=1"]}}[name]
+    examples: dict[str, dict[str, Any]] = {
+        "config_get": {"key": "a"},
+        "config_set": {"words": ["a=1"]},
+    }
 
-    call(tools, runner, name, argument)
+    call(tools, runner, name, examples[name])
 
-    assert runner.argv == tools[name].command_line(argument)
+    assert runner.argv == tools[name].command_line(examples[name])
     assert runner.reads_only is reads_only
 
 
@@ -272,7 +273,8 @@ def converse(tools: dict[str, Tool], conversation: Callable[[Any], Awaitable[Any
     async def connect() -> Any:
         loading: asyncio.Future[dict[str, Tool]] = asyncio.get_running_loop().create_future()
         loading.set_result(tools)
-        async with Client(create_protocol(LabRunner(), loading)) as client:  # type: ignore[arg-type]
+        runner: Any = LabRunner()
+        async with Client(create_protocol(runner, loading)) as client:
             return await conversation(client)
 
     return asyncio.run(connect())

@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from threading import Thread
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -140,6 +140,40 @@ def test_what_comes_in_on_a_socket_that_is_stdout_does_not_end_the_connection(
     ours.close()
 
 
+def test_at_the_end_the_last_responses_are_written_after_the_commands_were_stopped(
+    stdio: ModuleType,
+) -> None:
+    steps: list[str] = []
+    are_stopped = asyncio.Event()
+
+    async def close() -> None:
+        steps.append("no more requests")
+
+    async def stop_all() -> None:
+        steps.append("the commands are stopped")
+        are_stopped.set()
+
+    async def write_last_response() -> None:
+        await are_stopped.wait()
+        await asyncio.sleep(0)
+        steps.append("the last response is written")
+
+    async def shut_down() -> None:
+        serving = asyncio.create_task(asyncio.Event().wait())
+        writing = asyncio.create_task(write_last_response())
+        to_server, runner = SimpleNamespace(aclose=close), SimpleNamespace(stop_all=stop_all)
+        await stdio._shut_down(to_server, runner, serving, writing)
+        serving.cancel()
+
+    asyncio.run(shut_down())
+
+    assert steps == [
+        "no more requests",
+        "the commands are stopped",
+        "the last response is written",
+    ]
+
+
 def reply_to(stdio: ModuleType, line: str) -> object:
     """Return the message in a line, the error to respond with, or the error that was raised.
 
@@ -184,7 +218,7 @@ def test_a_message_that_is_wrong_gets_an_error_with_its_id(
     text: str,
 ) -> None:
     """A client that gets no error with its id waits until its own timeout."""
-    expected = {"jsonrpc": "2.0", "error": {"code": code, "message": text}}
+    expected: dict[str, object] = {"jsonrpc": "2.0", "error": {"code": code, "message": text}}
     if message_id is not None:
         expected["id"] = message_id
 

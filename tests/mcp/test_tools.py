@@ -81,8 +81,8 @@ def test_a_tool_has_the_parameters_of_its_command() -> None:
 def test_names_of_parameters_are_unique() -> None:
     for tool in tools().values():
         names: list[str] = []
-        for parameter in tool.parameters:
-            names += [parameter.name, *parameter.aliases]
+        for each in tool.parameters:
+            names += [each.name, *each.aliases]
         assert len(names) == len(set(names)), tool.name
 
 
