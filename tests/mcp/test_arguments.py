@@ -19,6 +19,7 @@ def parameter(name: str = "value", **changes: Any) -> Parameter:
         "is_list": False,
         "reads_stdin": False,
         "schema": {},
+        "is_shown": True,
         **changes,
     }
     return Parameter(**facts)

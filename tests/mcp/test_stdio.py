@@ -64,6 +64,27 @@ def test_a_line_that_is_too_long_is_one_error_and_its_rest_no_message(
     assert [answer.error.code for answer in refused] == [-32700]
 
 
+@pytest.mark.parametrize(
+    ("line", "is_cut"),
+    [
+        (b"x" * 100, True),
+        (b"x" * 99 + b"\n", False),
+        # The last line of a file may end without a newline.
+        (b"x" * 99, False),
+        (b"", False),
+    ],
+)
+def test_a_line_is_cut_if_its_end_was_not_read(
+    stdio: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    line: bytes,
+    is_cut: bool,
+) -> None:
+    monkeypatch.setattr(stdio, "_MAX_LINE_BYTES", 100)
+
+    assert stdio._is_cut(line) is is_cut
+
+
 def test_a_client_that_floods_the_server_has_to_wait(
     stdio: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
