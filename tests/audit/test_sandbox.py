@@ -6,9 +6,12 @@ import shlex
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from sampletool.audit import sandbox as module
 from sampletool.audit.errors import FailsAlone
 from sampletool.audit.sandbox import Sandbox
 from sampletool.audit.trial import open_trial
@@ -16,6 +19,11 @@ from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
 from tests.audit.support import candidate_of, eventually, is_gone, processes_of
 
+_WRONG_COMMANDS = (errno.ENOENT, errno.ENOEXEC, errno.EACCES)
+_INHERITED = (
+    *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"),
+    *("LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME"),
+)
 _ENVIRONMENT = (
     f"{sys.executable} -I -S -c 'import os, sys; sys.stdout.write(repr(dict(os.environ)))' {{key}}"
 )
@@ -158,3 +166,66 @@ def test_stderr_is_shown_if_there_is_any_and_our_paths_never(
         sandbox.wait_for([run], 60)
 
         assert sandbox.output_of(run) == output
+
+
+@pytest.mark.parametrize(
+    "number", [*_WRONG_COMMANDS, errno.EMFILE], ids=lambda number: errno.errorcode[number]
+)
+def test_each_reason_why_a_command_cannot_be_started_is_told_apart_from_a_fault_of_the_machine(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(module, "Run", fail)
+    kind = FailsAlone if number in _WRONG_COMMANDS else OSError
+
+    with pytest.raises(kind), Sandbox(Signals()) as sandbox:
+        sandbox.launch(["x"])
+
+
+def test_a_run_gets_few_variables_of_the_caller_and_directories_of_its_own(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inherited = {name: f"the {name} of the caller" for name in _INHERITED}
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    for name, value in {**inherited, "HOME": "/home/me", "OTHER": "x"}.items():
+        monkeypatch.setenv(name, value)
+
+    with Sandbox(signals) as sandbox:
+        directory = sandbox.directory
+        assert sandbox._create_environ() == {
+            **inherited,
+            "HOME": f"{directory}/home",
+            "XDG_RUNTIME_DIR": f"{directory}/run",
+            "TMPDIR": f"{directory}/tmp",
+            "GIT_CEILING_DIRECTORIES": str(directory),
+            "TOOL_CEILING_DIRECTORIES": str(directory),
+        }
+        assert sorted(path.name for path in directory.iterdir()) == [
+            *("home", "output", "run", "tmp", "work")
+        ]
+
+
+@pytest.mark.parametrize(
+    ("elapsed_seconds", "nap"),
+    [(0, 0.0005), (0.1, 0.005), (1, 0.02), (9.999, 0.001), (10, None), (11, None)],
+)
+def test_the_longer_a_run_takes_the_less_often_it_is_polled_until_its_time_is_over(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    elapsed_seconds: float,
+    nap: float | None,
+) -> None:
+    naps: list[float] = []
+    run: Any = SimpleNamespace(poll=lambda: naps != [])
+    times = iter([100, 100 + elapsed_seconds])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(signals, "wait", naps.append)
+
+    has_exited = Sandbox(signals).wait_for([run], 10)
+
+    assert naps == ([] if nap is None else [pytest.approx(nap)])
+    assert has_exited is (nap is not None)

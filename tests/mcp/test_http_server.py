@@ -332,9 +332,12 @@ def test_the_application_has_the_path_and_the_names_of_the_server(token: str | N
 
 def test_a_signal_stops_the_work_and_then_the_server_which_prints_nothing_itself(
     capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from sampletool.mcp.http_server import serve_protocol
+    from sampletool.mcp import http_server
 
+    # On a busy machine, the end may take longer than a user should wait.
+    monkeypatch.setattr(http_server, "_SHUTDOWN_SECONDS", 60)
     seen: list[object] = []
     handler = signal.getsignal(signal.SIGTERM)
 
@@ -354,12 +357,60 @@ def test_a_signal_stops_the_work_and_then_the_server_which_prints_nothing_itself
     access = HttpAccess(host_names=("me",), token=None)
     reader, writer = os.pipe()
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        asyncio.run(serve_protocol(protocol, listener, access, reader, stop_work))
+        serving = http_server.serve_protocol(protocol, listener, access, reader, stop_work)
+        asyncio.run(serving)
     os.close(reader)
     os.close(writer)
 
     assert seen == ["startup", "stop the work", "shutdown"]
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_server_ends_although_a_client_keeps_a_stream_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from sampletool.mcp import http_server
+
+    # The first time, the server waits in vain. The second time must be enough on a busy machine.
+    patience_seconds = iter([0.05, 60])
+
+    async def wait(tasks: list[asyncio.Task[None]], timeout: float) -> None:
+        assert timeout == http_server._SHUTDOWN_SECONDS
+        await asyncio.wait(tasks, timeout=next(patience_seconds))
+
+    patched = SimpleNamespace(**{**vars(asyncio), "wait": wait})
+    monkeypatch.setattr(http_server, "asyncio", patched)
+
+    async def app(scope: dict[str, Any], _receive: object, send: Any) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"event", "more_body": True})
+            await asyncio.Event().wait()
+
+    async def stop_work() -> None:
+        pass
+
+    async def serve_stream() -> set[str]:
+        serving = http_server.serve_protocol(protocol, listener, access, reader, stop_work)
+        task = asyncio.create_task(serving)
+        to_client, to_server = await asyncio.open_connection(*listener.getsockname())
+        to_server.write(b"GET / HTTP/1.1\r\nHost: me\r\n\r\n")
+        await to_client.readuntil(b"event")
+        os.write(writer, b"x")
+        await task
+        left = {repr(each.get_coro()) for each in asyncio.all_tasks()}
+        to_server.close()
+        return {coroutine for coroutine in left if "Server.serve" in coroutine}
+
+    protocol: Any = SimpleNamespace(streamable_http_app=lambda **_options: app)
+    access = HttpAccess(host_names=("me",), token=None)
+    reader, writer = os.pipe()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        left = asyncio.run(serve_stream())
+    os.close(reader)
+    os.close(writer)
+
+    assert left == set(), "the server has not ended"
 
 
 def test_an_address_in_use_is_an_error_that_says_what_to_do(tool: Tool) -> None:

@@ -61,7 +61,10 @@ def test_a_parameter_is_named_like_its_option() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["json", "format", "fields", "quiet", "raw", "allow_empty"])
+@pytest.mark.parametrize(
+    "name",
+    ["json", "format", "fields", "quiet", "verbose", "color", "help", "raw", "allow_empty"],
+)
 def test_an_option_about_the_output_is_no_parameter(name: str) -> None:
     own = [{**IN_USER_FILE, "name": name, "flags": [f"--{name}"]}]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.audit.serialized_run import pause_before_retry
 from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool
@@ -93,49 +92,6 @@ def test_it_waits_no_longer_than_it_may_whatever_the_program_says(
     )
 
     assert (ran.status, ran.stdout) == (3, f"{says}\n".encode())
-
-
-@pytest.mark.parametrize(
-    ("hint", "seconds"),
-    [('"retry_after_ms":44', 0.044), ('"retry_after":4', 4), ('"retry_after_ms":999999', 60)],
-)
-def test_it_waits_for_as_long_as_the_program_says_and_a_minute_at_the_most(
-    tmp_path: Path, hint: str, seconds: float
-) -> None:
-    output = tmp_path / "out"
-
-    output.write_text(f'text\n{{"error":{{"code":"LOCK_HELD",{hint}}}}}\n')
-
-    assert pause_before_retry(output, 1, tries=1) == seconds
-
-
-def test_only_the_last_line_can_be_the_answer(tmp_path: Path) -> None:
-    output = tmp_path / "out"
-
-    output.write_text(f"{_HELD}\ntext\n")
-
-    assert pause_before_retry(output, 1, tries=1) is None
-
-
-@pytest.mark.parametrize(
-    ("answer", "is_held"),
-    [
-        ('{"data":{"code":"X"},"error":{"code":"LOCK_HELD"}}', True),
-        ('{"warnings":[{"code":"X"}],"code":"LOCK_HELD"}', True),
-        ('{"data":{"tasks":[{"code":"LOCK_HELD"}]},"error":{"code":"PARTIAL"}}', False),
-        ('{"tasks":[{"code":"LOCK_HELD"}],"error":"one has failed"}', False),
-        ('[{"code":"LOCK_HELD"}]', False),
-    ],
-)
-def test_only_the_error_of_an_answer_says_that_its_lock_is_held(
-    tmp_path: Path, answer: str, is_held: bool
-) -> None:
-    """A program that was refused one of several locks must not do everything again."""
-    output = tmp_path / "out"
-
-    output.write_text(answer)
-
-    assert (pause_before_retry(output, 3, tries=1) is not None) == is_held
 
 
 def test_what_is_no_answer_is_output(tool: Tool) -> None:

@@ -1,0 +1,148 @@
+"""sampletool/audit/serialized_run.py: when a program is run again, and when it is not."""
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sampletool.audit import serialized_run as module
+from sampletool.audit.serialized_run import RetryLimits, pause_before_retry
+
+_HELD = '{"error":{"code":"LOCK_HELD","retry_after_ms":1}}'
+
+
+@pytest.mark.parametrize(
+    ("hint", "seconds"),
+    [('"retry_after_ms":44', 0.044), ('"retry_after":4', 4), ('"retry_after_ms":999999', 60)],
+)
+def test_it_waits_for_as_long_as_the_program_says_and_a_minute_at_the_most(
+    tmp_path: Path, hint: str, seconds: float
+) -> None:
+    output = tmp_path / "out"
+
+    output.write_text(f'text\n{{"error":{{"code":"LOCK_HELD",{hint}}}}}\n')
+
+    assert pause_before_retry(output, 1, tries=1) == seconds
+
+
+@pytest.mark.parametrize(("hint_ms", "pause"), [(1, 0.001), (60_000, 60.0), (60_001, 60.0)])
+def test_a_hint_is_followed_for_up_to_a_minute(tmp_path: Path, hint_ms: int, pause: float) -> None:
+    (tmp_path / "out").write_text(
+        json.dumps({"error": {"code": "LOCK_HELD", "retry_after_ms": hint_ms}})
+    )
+
+    assert pause_before_retry(tmp_path / "out", 1, 1) == pause
+
+
+@pytest.mark.parametrize(
+    ("tries", "least", "most"),
+    [(1, 0.2, 0.3), (2, 0.4, 0.6), (8, 25.6, 38.4), (9, 51.2, 60), (50, 60, 60)],
+)
+def test_a_program_that_does_not_say_when_is_called_again_after_a_growing_pause(
+    tmp_path: Path, tries: int, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "out").write_text("busy\n")
+
+    pauses = []
+    for share in (0, 1):
+        monkeypatch.setattr(
+            random, "uniform", lambda low, high, share=share: high if share else low
+        )
+        pauses.append(pause_before_retry(tmp_path / "out", 75, tries))
+
+    assert pauses == pytest.approx([least, most])
+
+
+def test_only_the_last_line_can_be_the_answer(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+
+    output.write_text(f"{_HELD}\ntext\n")
+
+    assert pause_before_retry(output, 1, tries=1) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_held"),
+    [
+        ('{"data":{"code":"X"},"error":{"code":"LOCK_HELD"}}', True),
+        ('{"warnings":[{"code":"X"}],"code":"LOCK_HELD"}', True),
+        ('{"data":{"tasks":[{"code":"LOCK_HELD"}]},"error":{"code":"PARTIAL"}}', False),
+        ('{"tasks":[{"code":"LOCK_HELD"}],"error":"one has failed"}', False),
+        ('[{"code":"LOCK_HELD"}]', False),
+    ],
+)
+def test_only_the_error_of_an_answer_says_that_its_lock_is_held(
+    tmp_path: Path, answer: str, is_held: bool
+) -> None:
+    """A program that was refused one of several locks must not do everything again."""
+    output = tmp_path / "out"
+
+    output.write_text(answer)
+
+    assert (pause_before_retry(output, 3, tries=1) is not None) == is_held
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"", ""),
+        (b"one\n", "one"),
+        (b"one\ntwo\n", "two"),
+        (b"one\n\xff", "\N{REPLACEMENT CHARACTER}"),
+        (b"x" * 100_000, "x" * 65_536),
+    ],
+)
+def test_the_last_line_of_the_output_is_searched_and_no_more_of_it_than_64_kib(
+    tmp_path: Path,
+    content: bytes,
+    line: str,
+) -> None:
+    (tmp_path / "out").write_bytes(content)
+
+    assert module._read_last_line(tmp_path / "out") == line
+
+
+class FakeContext:
+    """A context that only notes what it should show and how long it should wait."""
+
+    def __init__(self) -> None:
+        self.seen: list[object] = []
+        self.signals = SimpleNamespace(wait=self.seen.append, check=lambda: None)
+
+    def progress(self, text: str) -> None:
+        self.seen.append(text)
+
+
+@pytest.mark.parametrize(
+    ("exit_codes", "pause", "limits", "result", "waits"),
+    [
+        ([0], 2.0, RetryLimits(retries=5, max_seconds=60), (0, 1), 0),
+        ([75, 0], 2.0, RetryLimits(retries=5, max_seconds=60), (0, 2), 1),
+        ([75, 75, 75, 0], 2.0, RetryLimits(retries=2, max_seconds=60), (75, 3), 2),
+        ([75, 0], 2.0, RetryLimits(retries=0, max_seconds=60), (75, 1), 0),
+        ([1, 0], None, RetryLimits(retries=5, max_seconds=60), (1, 1), 0),
+        # The next attempt would begin after the limit.
+        ([75, 0], 2.0, RetryLimits(retries=5, max_seconds=1), (75, 1), 0),
+    ],
+)
+def test_a_program_is_run_again_until_it_succeeds_or_a_limit_is_reached(
+    monkeypatch: pytest.MonkeyPatch,
+    exit_codes: list[int],
+    pause: float | None,
+    limits: RetryLimits,
+    result: tuple[int, int],
+    waits: int,
+) -> None:
+    monkeypatch.setattr(module, "pause_before_retry", lambda *_facts: pause)
+    attempts: Iterator[int] = iter(exit_codes)
+    context: Any = FakeContext()
+    scratch: Any = SimpleNamespace(stdout=None)
+
+    ended = module._run_with_retries(context, lambda: next(attempts), limits, "git", scratch)
+
+    assert ended == result
+    assert context.seen == ["git: its lock is held; trying again in 2.0 s", 2.0] * waits
