@@ -140,6 +140,25 @@ def test_every_mistake_is_reported_at_once(tool: Tool) -> None:
     assert "no closing quotation" in ran.error["message"]
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("tool set {key} {value}", ""),
+        ("tool set {key}", "'tool set {key}' has no {value}"),
+        ("tool set {value}", "'tool set {value}' has no {key}"),
+    ],
+)
+def test_the_command_that_sets_needs_both_places(text: str, problem: str) -> None:
+    found = ""
+    try:
+        module._parse_set(text)
+    except ValueError as error:
+        found = str(error)
+
+    assert found == problem
+    assert module._parse_get("tool list").words == ("tool", "list")
+
+
 @pytest.mark.parametrize("runs", ["0", "1", "257"])
 def test_that_many_runs_cannot_meet(tool: Tool, runs: str) -> None:
     assert tool("audit", "--set", _SET, "--get", _GET, "--runs", runs).code == "USAGE_ERROR"

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.audit.commands import run_safely as module
+from sampletool.audit.commands.run_safely import SerializedRun, check_lock_name, default_lock_name
+from sampletool.kit.contract.errors import ToolError
 from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool
@@ -284,3 +287,84 @@ def test_input_that_comes_too_late_is_reported(tool: Tool) -> None:
 
     assert process.returncode == 0
     assert b'"code":"STDIN_NOT_READ"' in stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "tries", "lines"),
+    [
+        (None, 0, ["/bin/git would run while holding the lock git."]),
+        (0, 1, []),
+        (0, 2, ["/bin/git exited with 0 after 2 attempts."]),
+        (75, 6, ["/bin/git exited with 75 after 6 attempts."]),
+    ],
+)
+def test_a_person_reads_about_a_forecast_and_about_several_attempts(
+    status: int | None,
+    tries: int,
+    lines: list[str],
+) -> None:
+    assert SerializedRun("/bin/git", "git", status, tries).lines() == lines
+
+
+@pytest.mark.parametrize(
+    ("status", "has_written_output", "outcome"),
+    [
+        (0, True, None),
+        (0, False, ("OUTPUT_LOST", 1)),
+        (7, True, ("PROGRAM_FAILED", 7)),
+        (7, False, ("PROGRAM_FAILED", 7)),
+    ],
+)
+def test_a_run_has_succeeded_if_its_exit_code_is_0_and_its_output_was_written(
+    status: int,
+    has_written_output: bool,
+    outcome: tuple[str, int] | None,
+) -> None:
+    run = SerializedRun("/bin/git", "git", status, tries=1)
+
+    found = None
+    try:
+        module._check_success(run, has_written_output=has_written_output)
+    except ToolError as error:
+        found = (error.code, error.exit_status)
+        assert error.data == run
+
+    assert found == outcome
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        ("git", "git"),
+        ("/usr/bin/git-lfs", "git-lfs"),
+        ("./.-my tool+", "my-tool-"),
+        ("...", "program"),
+        ("x" * 65, "x" * 64),
+    ],
+)
+def test_the_lock_has_the_name_of_the_program_unless_another_one_is_given(
+    program: str,
+    name: str,
+) -> None:
+    assert default_lock_name(program) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "is_valid"),
+    [
+        ("a", True),
+        ("9._-", True),
+        ("x" * 64, True),
+        ("x" * 65, False),
+        (".a", False),
+        ("a/b", False),
+    ],
+)
+def test_the_name_of_a_lock_has_1_to_64_characters(name: str, is_valid: bool) -> None:
+    problem = ""
+    try:
+        check_lock_name(name)
+    except ValueError as error:
+        problem = str(error)
+
+    assert (problem == "") is is_valid
