@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 from types import SimpleNamespace
 from typing import Any
 
@@ -203,7 +203,7 @@ def test_bursts_are_repeated_until_two_runs_overlap_but_not_for_ever(
     bursts: int,
     most: int,
 ) -> None:
-    counts = iter(at_once)
+    counts = chain(at_once, repeat(9))
     trial = FakeTrial([])
     finished: list[object] = []
     monkeypatch.setattr(trial, "finish_all", finished.append, raising=False)

@@ -131,6 +131,25 @@ def test_a_change_of_a_file_is_seen_by_its_size_alone(signals: Signals) -> None:
         assert sandbox.file_states() != before
 
 
+def test_every_file_and_directory_of_a_run_is_looked_at_but_not_its_output(
+    tmp_path: Path,
+) -> None:
+    top = tmp_path / "top"
+    (top / "work" / "inner").mkdir(parents=True)
+    (top / "work" / "inner" / "file").touch()
+    (top / "output").mkdir()
+    (top / "output" / "file").touch()
+
+    everything = [os.path.relpath(path, top) for path in module._walk(top)]
+    without_output = [os.path.relpath(path, top) for path in module._walk(top, leave_out="output")]
+
+    assert everything.index("work") < everything.index("work/inner")
+    assert sorted(everything) == [
+        *("output", "output/file", "work", "work/inner", "work/inner/file")
+    ]
+    assert without_output == ["work", "work/inner", "work/inner/file"]
+
+
 def test_nobody_else_can_read_what_a_run_stores(signals: Signals) -> None:
     with Sandbox(signals) as sandbox:
         modes = {path.stat().st_mode & 0o777 for path in sandbox.directory.iterdir()}

@@ -107,8 +107,10 @@ def test_if_there_is_a_token_only_requests_with_it_are_served(tool: Tool) -> Non
 
 
 def test_a_server_that_others_can_reach_needs_a_name_and_a_token(tool: Tool) -> None:
-    assert tool("mcp", "--http", f"{ANY_HOST}:0").code == "VALIDATION_ERROR"
-    assert tool("mcp", "--http", f"{ANY_HOST}:0", "--host", "me").code == "TOKEN_REQUIRED"
+    start = ("mcp", "--http", f"{ANY_HOST}:0", "--timeout", "15s")
+
+    assert tool(*start).code == "VALIDATION_ERROR"
+    assert tool(*start, "--host", "me").code == "TOKEN_REQUIRED"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -161,15 +162,31 @@ def test_a_process_gets_no_input_of_the_server_and_its_events_are_not_in_its_res
         report = report_progress if reports else None
         return await CommandRunner().run(["build"], reads_only=False, report_progress=report)
 
-    seen = json.loads(asyncio.run(look()))
+    response = asyncio.run(look())
 
-    assert seen == {
+    assert response.count(b"\n") == 1, response
+    assert json.loads(response) == {
         "arguments": ["--format=jsonl", "build"],
         "stdin": "/dev/null",
         "directory": str(here),
         "leads_group": True,
     }
     assert events == ([{"event": 1}, {"event": 2}] if reports else [])
+
+
+def test_to_stop_a_command_is_to_send_sigterm_as_often_as_it_is_stopped() -> None:
+    signals: list[str] = []
+    process: Any = SimpleNamespace(terminate=lambda: signals.append("SIGTERM"))
+    command = module._RunningCommand()
+    assert not command.is_stopped
+
+    command.stop()
+    assert (signals, command.is_stopped) == ([], True)
+
+    command.process = process
+    command.stop()
+    command.stop()
+    assert signals == ["SIGTERM", "SIGTERM"]
 
 
 def test_a_command_that_is_stopped_while_its_process_starts_is_stopped_then(
