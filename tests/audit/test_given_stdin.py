@@ -12,6 +12,7 @@ import pytest
 from sampletool.audit import given_stdin as module
 from sampletool.audit.given_stdin import has_unread_stdin, refuse_unread_stdin
 from sampletool.kit.contract.errors import InvalidValues, Mistake
+from sampletool.kit.testing.failing import failure_of
 
 
 @contextmanager
@@ -107,11 +108,7 @@ def test_unread_input_is_refused_with_both_ways_out(
 ) -> None:
     monkeypatch.setattr(module, "has_unread_stdin", lambda: is_unread)
 
-    mistakes: list[Mistake] = []
-    try:
-        refuse_unread_stdin()
-    except InvalidValues as error:
-        mistakes += error.mistakes
+    failure = failure_of(refuse_unread_stdin)
 
     mistake = Mistake(
         param="--stdin",
@@ -119,4 +116,8 @@ def test_unread_input_is_refused_with_both_ways_out(
         message="There is input on stdin, which the program would not get",
         suggestion="Pass --stdin to hand it to the program, or redirect stdin: `</dev/null`.",
     )
-    assert mistakes == ([mistake] if is_unread else [])
+    if is_unread:
+        assert isinstance(failure, InvalidValues), repr(failure)
+        assert list(failure.mistakes) == [mistake]
+    else:
+        assert failure is None

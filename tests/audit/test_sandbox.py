@@ -17,6 +17,7 @@ from sampletool.audit.sandbox import Sandbox
 from sampletool.audit.trial import open_trial
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import failure_of
 from tests.audit.support import candidate_of, eventually, is_gone, processes_of
 
 _WRONG_COMMANDS = (errno.ENOENT, errno.ENOEXEC, errno.EACCES)
@@ -148,6 +149,23 @@ def test_every_file_and_directory_of_a_run_is_looked_at_but_not_its_output(
         *("output", "output/file", "work", "work/inner", "work/inner/file")
     ]
     assert without_output == ["work", "work/inner", "work/inner/file"]
+
+
+def test_a_file_that_is_removed_meanwhile_has_no_state(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    states: list[module.FileStates] = []
+    with Sandbox(signals) as sandbox:
+        file, removed = (str(sandbox.directory / "work" / name) for name in ("file", "removed"))
+        Path(file).write_text("text")
+        with monkeypatch.context() as patches:
+            patches.setattr(module, "_walk", lambda _top, leave_out: [removed, file])
+            failure = failure_of(lambda: states.append(sandbox.file_states()))
+        status = os.stat(file)
+
+    assert failure is None
+    assert states == [{file: (status.st_ino, status.st_mtime_ns, 4)}]
 
 
 def test_nobody_else_can_read_what_a_run_stores(signals: Signals) -> None:

@@ -1,6 +1,7 @@
 """sampletool/audit/serialized_run.py: when a program is run again, and when it is not."""
 
 import json
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sampletool.audit import given_stdin
 from sampletool.audit import serialized_run as module
 from sampletool.audit.serialized_run import RetryLimits, pause_before_retry
 
@@ -146,3 +148,66 @@ def test_a_program_is_run_again_until_it_succeeds_or_a_limit_is_reached(
 
     assert ended == result
     assert context.seen == ["git: its lock is held; trying again in 2.0 s", 2.0] * waits
+
+
+@pytest.mark.parametrize("passes_stdin", [True, False])
+def test_the_files_of_a_run_are_in_a_directory_that_is_removed_with_them(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    passes_stdin: bool,
+) -> None:
+    monkeypatch.setattr(given_stdin, "stdin_blocks", lambda _signals: [b"some ", b"input"])
+    session = tmp_path / "session"
+    session.mkdir(mode=0o700)
+    context: Any = SimpleNamespace(session_directory=session, request_id="r1", signals=None)
+
+    with module._scratch_files(context, passes_stdin=passes_stdin) as scratch:
+        scratch.stdout.touch()
+        directory = session / "r1"
+        assert scratch == module._ScratchFiles(
+            stdin=directory / "stdin" if passes_stdin else None,
+            stdout=directory / "stdout",
+            stderr=directory / "stderr",
+        )
+        content = scratch.stdin.read_bytes() if scratch.stdin is not None else None
+
+    assert content == (b"some input" if passes_stdin else None)
+    assert list(session.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("stderr", "written_stderr"),
+    # Our own response follows on stderr, and begins a line.
+    [(None, b""), (b"", b""), (b"error", b"error\n"), (b"error\n", b"error\n")],
+)
+@pytest.mark.parametrize(
+    ("failures", "is_written"), [((0, 0), True), ((1, 0), False), ((0, 1), False)]
+)
+def test_the_output_of_the_last_attempt_is_passed_on_to_where_the_caller_expects_it(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    stderr: bytes | None,
+    written_stderr: bytes,
+    failures: tuple[int, int],
+    is_written: bool,
+) -> None:
+    written: list[tuple[int, bytes]] = []
+    outcomes = iter(failures)
+
+    def write_response(descriptor: int, content: bytes, _code: int, _signals: object) -> int:
+        written.append((descriptor, content))
+        return next(outcomes)
+
+    monkeypatch.setattr(module, "write_response", write_response)
+    stdout = os.open(os.devnull, os.O_WRONLY)
+    context: Any = SimpleNamespace(take_stdout=lambda: stdout, signals=None)
+    scratch = module._ScratchFiles(None, tmp_path / "stdout", tmp_path / "stderr")
+    scratch.stdout.write_bytes(b"output")
+    if stderr is not None:
+        scratch.stderr.write_bytes(stderr)
+
+    has_written = module._pass_output_on(context, scratch)
+
+    assert written == [(2, written_stderr), (stdout, b"output")]
+    assert has_written is is_written
+    assert not Path(f"/proc/self/fd/{stdout}").exists(), "stdout is still open"

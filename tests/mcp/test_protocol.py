@@ -10,6 +10,7 @@ import pytest
 import tests.mcp.support  # noqa: F401  # It skips these tests if the SDK is not installed.
 from sampletool.kit.contract.response import json_line
 from sampletool.kit.program import PROGRAM, __version__
+from sampletool.kit.testing.failing import failure_of
 from sampletool.mcp.tools import Tool, load_tools
 from tests.mcp.test_arguments import parameter
 from tests.mcp.test_tools import described_by
@@ -232,12 +233,9 @@ def test_a_prompt_that_does_not_exist_or_lacks_its_task_is_refused_with_the_name
     name: str,
     arguments: object,
 ) -> None:
-    refused: Exception | None = None
-    try:
-        params = SimpleNamespace(name=name, arguments=arguments)
-        request({}, FakeRunner(), FakeSession(), "get_prompt", params)
-    except Exception as error:
-        refused = error
+    params = SimpleNamespace(name=name, arguments=arguments)
+
+    refused = failure_of(lambda: request({}, FakeRunner(), FakeSession(), "get_prompt", params))
 
     expected = "The prompts are: run-safely-in-parallel. Each has the argument task."
     assert str(refused) == expected, repr(refused)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import tests.mcp.support  # noqa: F401  # It skips these tests if the SDK is not installed.
+from sampletool.kit.testing.failing import outcome_of
 
 _SECONDS_TO_READ_TOO_MUCH = 0.1
 """How long to look whether more messages are read than there is room for."""
@@ -200,10 +201,9 @@ def reply_to(stdio: ModuleType, line: str) -> object:
 
     An error that is raised would end the connection.
     """
-    try:
-        return stdio.parse_message(line.encode()).model_dump(mode="json", exclude_none=True)
-    except Exception as error:
-        return error
+    return outcome_of(
+        lambda: stdio.parse_message(line.encode()).model_dump(mode="json", exclude_none=True)
+    )
 
 
 @pytest.mark.parametrize(

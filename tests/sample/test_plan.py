@@ -8,6 +8,7 @@ import pytest
 
 from sampletool.kit.context import Context
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import failure_of
 from sampletool.sample.errors import InvalidWorkspace
 from sampletool.sample.journal import BuildRecord
 from sampletool.sample.plan import PlannedJob, plan, plan_again, why_stale
@@ -143,11 +144,7 @@ def test_everything_that_keeps_targets_from_being_built_is_reported(workspace: P
     (workspace / "in").unlink()
     (workspace / "out" / "other").mkdir(parents=True)
 
-    caught: Exception | None = None
-    try:
-        make_plan(Outputs(workspace))
-    except Exception as error:
-        caught = error
+    caught = failure_of(lambda: make_plan(Outputs(workspace)))
 
     # `second` needs `first`, which has no plan.
     assert isinstance(caught, InvalidWorkspace), repr(caught)

@@ -14,6 +14,7 @@ import pytest
 from sampletool.audit.commands import audit as module
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.tool import Process, Ran, Tool, describe_option
 from tests.audit.support import candidate, eventually, is_gone, processes_of, script
 
@@ -149,13 +150,9 @@ def test_every_mistake_is_reported_at_once(tool: Tool) -> None:
     ],
 )
 def test_the_command_that_sets_needs_both_places(text: str, problem: str) -> None:
-    found = ""
-    try:
-        module._parse_set(text)
-    except ValueError as error:
-        found = str(error)
+    failure = failure_of(lambda: module._parse_set(text))
 
-    assert found == problem
+    assert str(failure or "") == problem
     assert module._parse_get("tool list").words == ("tool", "list")
 
 

@@ -11,6 +11,7 @@ import pytest
 from sampletool.audit.commands import run_safely as module
 from sampletool.audit.commands.run_safely import SerializedRun, check_lock_name, default_lock_name
 from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool
@@ -211,8 +212,9 @@ def test_the_program_sees_the_session_and_nothing_is_left_in_it(tool: Tool, home
     )
 
     assert ran.stdout.startswith(b"s1\n")
-    (session,) = home.rglob("s1")
-    assert [path.name for path in session.iterdir() if not path.name.startswith(".")] == []
+    sessions = list(home.rglob("s1"))
+    assert len(sessions) == 1
+    assert [path.name for path in sessions[0].iterdir() if path.name[0] != "."] == []
 
 
 def test_what_cannot_be_run_is_an_answer_on_stdout(tool: Tool) -> None:
@@ -322,14 +324,14 @@ def test_a_run_has_succeeded_if_its_exit_code_is_0_and_its_output_was_written(
 ) -> None:
     run = SerializedRun("/bin/git", "git", status, tries=1)
 
-    found = None
-    try:
-        module._check_success(run, has_written_output=has_written_output)
-    except ToolError as error:
-        found = (error.code, error.exit_status)
-        assert error.data == run
+    failure = failure_of(lambda: module._check_success(run, has_written_output=has_written_output))
 
-    assert found == outcome
+    if outcome is None:
+        assert failure is None
+    else:
+        assert isinstance(failure, ToolError), repr(failure)
+        assert (failure.code, failure.exit_status) == outcome
+        assert failure.data == run
 
 
 @pytest.mark.parametrize(
@@ -361,10 +363,6 @@ def test_the_lock_has_the_name_of_the_program_unless_another_one_is_given(
     ],
 )
 def test_the_name_of_a_lock_has_1_to_64_characters(name: str, is_valid: bool) -> None:
-    problem = ""
-    try:
-        check_lock_name(name)
-    except ValueError as error:
-        problem = str(error)
+    failure = failure_of(lambda: check_lock_name(name))
 
-    assert (problem == "") is is_valid
+    assert (failure is None) is is_valid, failure
