@@ -3,6 +3,7 @@
 import errno
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -88,6 +89,31 @@ def test_leaving_it_removes_the_files_read_only_directories_and_every_process(
 
     assert all(is_gone(pid) for pid in strays)
     assert _scratch() == []
+
+
+def test_before_it_is_removed_every_directory_is_made_writable_and_no_file_of_others_is(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Only root can remove what is in a read-only directory."""
+    of_others = tmp_path / "of others"
+    of_others.mkdir(mode=0o500)
+    with Sandbox(signals) as sandbox:
+        work = sandbox.directory / "work"
+        (work / "sealed" / "inner").mkdir(parents=True)
+        (work / "sealed" / "file").touch(mode=0o400)
+        (work / "link").symlink_to(of_others)
+        for directory in (work / "sealed" / "inner", work / "sealed"):
+            directory.chmod(0o500)
+        with monkeypatch.context() as patches:
+            patches.setattr(shutil, "rmtree", lambda *_arguments, **_options: None)
+            sandbox._clear()
+        paths = (work / "sealed", work / "sealed" / "inner", work / "sealed" / "file", of_others)
+        modes = [path.stat().st_mode & 0o777 for path in paths]
+
+    assert modes == [0o700, 0o700, 0o400, 0o500]
+    assert not sandbox.directory.exists()
 
 
 def test_a_program_that_cannot_be_loaded_cannot_be_audited(
