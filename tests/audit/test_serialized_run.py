@@ -1,5 +1,6 @@
 """sampletool/audit/serialized_run.py: when a program is run again, and when it is not."""
 
+import errno
 import json
 import os
 import random
@@ -12,7 +13,9 @@ import pytest
 
 from sampletool.audit import given_stdin
 from sampletool.audit import serialized_run as module
+from sampletool.audit.errors import ProgramNotRunnable
 from sampletool.audit.serialized_run import RetryLimits, pause_before_retry
+from sampletool.kit.testing.failing import failure_of
 
 _HELD = '{"error":{"code":"LOCK_HELD","retry_after_ms":1}}'
 
@@ -211,3 +214,119 @@ def test_the_output_of_the_last_attempt_is_passed_on_to_where_the_caller_expects
     assert written == [(2, written_stderr), (stdout, b"output")]
     assert has_written is is_written
     assert not Path(f"/proc/self/fd/{stdout}").exists(), "stdout is still open"
+
+
+class FakeChildren:
+    """Children of which the only one exits with a given code, or cannot be started."""
+
+    def __init__(self, exit_code: int, strays: list[int], error: OSError | None) -> None:
+        self.created_with: list[object] = []
+        self.started_with: dict[str, Any] = {}
+        self.strays = strays
+        self._exit_code = exit_code
+        self._error = error
+
+    def __call__(self, *arguments: object) -> "FakeChildren":
+        self.created_with += arguments
+        return self
+
+    def __enter__(self) -> "FakeChildren":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def start(self, name: str, argv: list[str], **options: Any) -> None:
+        if self._error is not None:
+            raise self._error
+        stdin = os.readlink(f"/proc/self/fd/{options.pop('stdin')}")
+        stdout = os.readlink(f"/proc/self/fd/{options.pop('stdout')}")
+        log = options.pop("make_log_path")()
+        self.started_with = {
+            "name": name,
+            "argv": argv,
+            "files": (stdin, stdout, str(log)),
+            **options,
+        }
+
+    def next_exit(self) -> Any:
+        return SimpleNamespace(exit_code=self._exit_code)
+
+
+def run_once(
+    monkeypatch: pytest.MonkeyPatch,
+    directory: Path,
+    children: FakeChildren,
+    *,
+    has_stdin: bool = False,
+) -> tuple[int, list[object]]:
+    """Run `git gc` once. Return its exit code and the warnings."""
+    monkeypatch.setattr(module, "Children", children)
+    warnings: list[object] = []
+    context: Any = SimpleNamespace(
+        signals="the signals",
+        cwd=Path("/work"),
+        session_id="s1",
+        warn=lambda *warning: warnings.append(warning),
+    )
+    hold: Any = SimpleNamespace(descriptors=[7])
+    stdin = directory / "stdin" if has_stdin else None
+    if stdin is not None:
+        stdin.touch()
+    scratch = module._ScratchFiles(stdin, directory / "stdout", directory / "stderr")
+    scratch.stderr.write_text("of the previous attempt")
+    exit_code = module._run_once(context, ["/bin/git", "gc"], hold, Path("/lock"), scratch)
+    return exit_code, warnings
+
+
+@pytest.mark.parametrize("has_stdin", [True, False])
+def test_a_program_runs_with_the_lock_the_session_and_files_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    has_stdin: bool,
+) -> None:
+    children = FakeChildren(0, [], None)
+    stdin = str(tmp_path / "stdin") if has_stdin else "/dev/null"
+
+    assert run_once(monkeypatch, tmp_path, children, has_stdin=has_stdin) == (0, [])
+
+    assert children.created_with == ["the signals", [7], [Path("/lock")]]
+    assert children.started_with == {
+        "name": "/bin/git",
+        "argv": ["/bin/git", "gc"],
+        "files": (stdin, str(tmp_path / "stdout"), str(tmp_path / "stderr")),
+        "cwd": Path("/work"),
+        "env": {**os.environ, "TOOL_SESSION_ID": "s1"},
+    }
+    assert not (tmp_path / "stderr").exists()
+
+
+@pytest.mark.parametrize(("exit_code", "reported"), [(0, 0), (3, 3), (-9, 137)])
+def test_a_program_that_a_signal_ends_is_reported_as_a_shell_does_it(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    exit_code: int,
+    reported: int,
+) -> None:
+    children = FakeChildren(exit_code, [42], None)
+
+    warning = ("STRAY_ENDED", "The program had left process 42 running. It was killed.")
+    assert run_once(monkeypatch, tmp_path, children) == (reported, [warning])
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(errno.ENOENT, "its interpreter does not exist"), (errno.EACCES, "permission denied")],
+)
+def test_a_program_that_the_system_refuses_to_run_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    number: int,
+    reason: str,
+) -> None:
+    children = FakeChildren(0, [], OSError(number, os.strerror(number)))
+
+    failure = failure_of(lambda: run_once(monkeypatch, tmp_path, children))
+
+    assert isinstance(failure, ProgramNotRunnable), repr(failure)
+    assert failure.message == f"Cannot run /bin/git: {reason}."
