@@ -12,7 +12,7 @@ import pytest
 from sampletool.audit import given_stdin as module
 from sampletool.audit.given_stdin import has_unread_stdin, refuse_unread_stdin
 from sampletool.kit.contract.errors import InvalidValues, Mistake
-from sampletool.kit.testing.failing import failure_of
+from sampletool.kit.testing.failing import failure_of, outcome_of
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def test_input_is_unread_if_a_file_a_pipe_or_a_socket_has_data(
 
     with opened() as descriptor:
         monkeypatch.setattr(module, "_STDIN", descriptor)
-        assert has_unread_stdin() is is_unread
+        assert outcome_of(has_unread_stdin) is is_unread
 
 
 @pytest.mark.parametrize("is_unread", [True, False])

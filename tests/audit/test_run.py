@@ -12,6 +12,7 @@ import pytest
 from sampletool.audit import run as module
 from sampletool.audit.run import Run, max_concurrent
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import outcome_of
 from sampletool.kit.testing.forked import start_python
 from tests.audit.support import eventually, is_gone, is_stopped
 
@@ -34,7 +35,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def _finish(run: Run) -> None:
-    assert eventually(run.poll)
+    has_exited = outcome_of(lambda: eventually(run.poll))
+    assert has_exited is True, repr(has_exited)
     # Otherwise, Popen would wait for a process that was reaped, or warn that it is running.
     assert run._process.returncode == run.exit_code
 

@@ -283,12 +283,15 @@ def test_the_longer_a_run_takes_the_less_often_it_is_polled_until_its_time_is_ov
     nap: float | None,
 ) -> None:
     naps: list[float] = []
+    checks: list[str] = []
     run: Any = SimpleNamespace(poll=lambda: naps != [])
     times = iter([100, 100 + elapsed_seconds])
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
     monkeypatch.setattr(signals, "wait", naps.append)
+    monkeypatch.setattr(signals, "check", lambda: checks.append("signals are checked"))
 
     has_exited = Sandbox(signals).wait_for([run], 10)
 
     assert naps == ([] if nap is None else [pytest.approx(nap)])
+    assert checks == ["signals are checked"]
     assert has_exited is (nap is not None)

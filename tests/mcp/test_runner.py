@@ -201,7 +201,7 @@ def test_a_command_that_is_stopped_while_its_process_starts_is_stopped_then(
             command.stop()
             super().__init__(argv, **options)
 
-    waits = "import signal; signal.alarm(60); signal.pause()"
+    waits = "import signal; signal.alarm(10); signal.pause()"
     monkeypatch.setattr(module, "COMMAND", [sys.executable, "-I", "-S", "-c", waits])
     monkeypatch.setattr(module, "Popen", StoppedPopen)
 
