@@ -38,7 +38,8 @@ _MILLISECONDS = ("ms", "millis", "milliseconds")
 # As in "locked by process 4121".
 _NAMED_PID = re.compile(r"\b(?:pid|process|by)\b[^0-9\n]{0,12}([0-9]{1,10})\b", re.IGNORECASE)
 
-_MEANINGLESS_VALUES: tuple[object, ...] = (None, False, True, 0, 1, "", [], {})
+# False and True are equal to 0 and 1.
+_MEANINGLESS_VALUES: tuple[object, ...] = (None, False, True, "", [], {})
 """Values that name nothing. A code of 1 only repeats that the run has failed."""
 
 

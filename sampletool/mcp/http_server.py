@@ -38,8 +38,12 @@ def listen(address: HttpAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
         return socket.create_server((address.host, address.port), family=family)
+    except socket.gaierror as error:
+        # Its number is not one of the system, so os.strerror() does not know it.
+        reason = str(error.strerror).lower()
+        raise AddressUnavailable(address=str(address), reason=reason) from error
     except OSError as error:
-        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        reason = os.strerror(error.errno or 0).lower()
         raise AddressUnavailable(address=str(address), reason=reason) from error
 
 
@@ -68,7 +72,7 @@ async def serve_protocol(
 ) -> None:
     """Serve a protocol until a signal makes `wake_up_descriptor` readable, then stop its work."""
     app = _create_app(protocol, access)
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, log_config=None)
     server = _Server(config)
 
     is_over = asyncio.Event()

@@ -58,7 +58,7 @@ class Parameter:
     reads_stdin: bool
     """Whether `-` means stdin on the command line."""
     schema: dict[str, Any] = field(hash=False)
-    is_shown: bool = True
+    is_shown: bool
     """Whether the schema of the tool names it."""
 
 

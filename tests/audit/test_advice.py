@@ -24,14 +24,36 @@ def test_who_may_run_in_parallel_needs_no_advice() -> None:
 def test_the_advice_fits_what_was_found() -> None:
     command = CommandLine.parse("git config {key} {value}", ())
 
-    harmless, losing = (
-        advise(1, command, blocked_after_kill=False),
-        advise(0, command, blocked_after_kill=True),
-    )
+    rules = {}
+    for score, blocked in ((1, False), (1, True), (0, False), (0, True)):
+        advice = advise(score, command, blocked_after_kill=blocked)
+        assert advice is not None
+        rules[score, blocked] = [rule.split(".")[0] for rule in advice.rules]
 
-    assert harmless is not None
-    assert losing is not None
-    assert len(losing.rules) == len(harmless.rules) + 2
+    always = [
+        "Run one at a time",
+        f"`{PROGRAM} run-safely` waits for its turn, and gives up after 30 s",
+    ]
+    unsafe = "Exit code 0 proves nothing while a caller without this lock may be running"
+    kill = "Do not kill it"
+    assert rules == {
+        (1, False): always,
+        (1, True): [*always, kill],
+        (0, False): [*always, unsafe],
+        (0, True): [*always, unsafe, kill],
+    }
+
+
+def test_the_loop_runs_the_command_for_each_line_of_its_input() -> None:
+    advice = advise(0, CommandLine.parse("git config {key} {value}", ()), blocked_after_kill=False)
+
+    assert advice is not None
+    assert advice.loop == [
+        "while read -r key value; do",
+        f"  {PROGRAM} run-safely -q --lock-timeout 30s -- "
+        'git config "$key" "$value" </dev/null || exit',
+        "done",
+    ]
 
 
 def test_the_loop_makes_even_the_naive_script_keep_everything(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from sampletool.audit.command_line import KEY, VALUE, CommandLine
 from sampletool.kit.contract.errors import CommandNotFound
+from sampletool.kit.testing.failing import outcome_of
 
 
 def test_words_are_split_as_a_shell_would_and_filled_one_by_one() -> None:
@@ -46,8 +47,11 @@ def test_a_program_named_by_a_relative_path_is_found_from_where_the_caller_is(
     program.write_text("#!/bin/sh\n")
     program.chmod(0o700)
 
-    located = CommandLine.parse("bin/mine {key}", ()).find_program("--get", tmp_path)
+    command = CommandLine.parse("bin/mine {key}", ())
 
+    located = outcome_of(lambda: command.find_program("--get", tmp_path))
+
+    assert isinstance(located, CommandLine), located
     assert located.fill("k") == [str(program), "k"]
     assert located.to_shell() == "bin/mine {key}"
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from sampletool.audit.advice import Advice
 from sampletool.audit.command_line import CommandLine
 from sampletool.audit.failure import Failure
 from sampletool.audit.probes import Burst, Kill, Stall
@@ -36,20 +37,72 @@ def report() -> Report:
         stall=Stall(stopped=5, refused_meanwhile=0, hung_meanwhile=0, tally=_QUIET),
         kill=Kill(killed=6, blocked_afterwards=False, tally=_QUIET),
     )
-    return judge(Candidate(set_command, get_command, 30), findings)
+    verdict = judge(Candidate(set_command, get_command, 30), findings)
+    # These numbers would change the score.
+    shown = replace(
+        findings,
+        burst=replace(
+            findings.burst,
+            tally=replace(_TALLY, survived=2, silently_lost=1, hung=5),
+        ),
+        stall=replace(findings.stall, refused_meanwhile=2, hung_meanwhile=3),
+    )
+    return replace(verdict, probes=shown)
 
 
 def test_the_text_says_the_score_first_then_why_then_what_was_seen(report: Report) -> None:
-    lines = report.lines()
+    advice = Advice(rules=["Take turns."], loop=["while", "done"])
+    short = replace(report, not_tested=["a power cut"], advice=advice)
 
-    assert lines[0] == "## `` 'my`tool' {key} {value} ``: 1 of 3"
-    assert lines[1:3] == ["", f"In short: {MEANINGS[1]}."]
-    assert "* 1 of 1 failures are not JSON with a code" in lines
-    assert "| probe | claimed | survived | lost | failed | hung | seen |" in lines
-    counts = "| burst |       3 |        3 |    0 |      1 |    0 |"
-    assert f"{counts} up to 4 at once, in burst 1 of 4 runs |" in lines
-    assert "### Not tested" in lines
-    assert "### Inconclusive" not in lines
+    assert short.lines() == [
+        "## `` 'my`tool' {key} {value} ``: 1 of 3",
+        "",
+        f"In short: {MEANINGS[1]}.",
+        "",
+        "* 1 of 1 failures are not JSON with a code",
+        "* 1 of 1 failures do not say when to retry",
+        "",
+        "| probe | claimed | survived | lost | failed | hung | seen |",
+        "| ----- | ------: | -------: | ---: | -----: | ---: | ---- |",
+        "| burst |       3 |        2 |    1 |      1 |    5 | "
+        "up to 4 at once, in burst 1 of 4 runs |",
+        "| stall |       3 |        3 |    0 |      0 |    0 | "
+        "5 stopped; meanwhile 2 refused, 3 hung |",
+        "| kill  |       3 |        3 |    0 |      0 |    0 | "
+        "6 killed; afterwards others succeeded |",
+        "",
+        "Of 1 failures, 0 are JSON with a code, 0 say when to retry, and 0 name the holder.",
+        "",
+        "* `` exit code 1: locked by `x` ``",
+        "",
+        "### Not tested",
+        "",
+        "* a power cut",
+        "",
+        "### Advice for callers",
+        "",
+        "* Take turns.",
+        "",
+        "The loop:",
+        "",
+        "    while",
+        "    done",
+    ]
+
+
+def test_a_probe_that_could_not_show_anything_has_a_heading(report: Report) -> None:
+    lines = replace(report, inconclusive=["stall: nothing was stopped"]).lines()
+
+    start = lines.index("### Inconclusive")
+    assert lines[start - 1 : start + 3] == [
+        *("", "### Inconclusive", "", "* stall: nothing was stopped")
+    ]
+
+
+def test_after_a_kill_that_blocks_all_the_table_says_so() -> None:
+    kill = Kill(killed=6, blocked_afterwards=True, tally=_QUIET)
+
+    assert kill.summary() == "6 killed; afterwards no other run succeeded"
 
 
 def test_what_others_wrote_stays_code(report: Report) -> None:
@@ -70,7 +123,9 @@ def test_without_a_failure_or_a_fault_it_says_so(report: Report) -> None:
 def test_a_forecast_shows_the_words(report: Report) -> None:
     planned = replace(report, probes=None)
 
-    assert planned.lines()[2:] == [
+    assert planned.lines() == [
+        "Would run, without a shell:",
+        "",
         "* `` ['my`tool', '{key}', '{value}'] ``",
         "* `` ['my`tool', '{key}'] ``",
     ]

@@ -2,14 +2,17 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from types import SimpleNamespace
+from typing import Any, Protocol
 
 import pytest
 
+from sampletool.audit import run as module
 from sampletool.audit.run import Run, max_concurrent
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import outcome_of
 from sampletool.kit.testing.forked import start_python
 from tests.audit.support import eventually, is_gone, is_stopped
 
@@ -32,7 +35,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def _finish(run: Run) -> None:
-    assert eventually(run.poll)
+    has_exited = outcome_of(lambda: eventually(run.poll))
+    assert has_exited is True, repr(has_exited)
+    # Otherwise, Popen would wait for a process that was reaped, or warn that it is running.
+    assert run._process.returncode == run.exit_code
 
 
 def test_what_it_printed_and_how_it_ended_are_known(start: Start) -> None:
@@ -41,6 +47,18 @@ def test_what_it_printed_and_how_it_ended_are_known(start: Start) -> None:
     _finish(run)
 
     assert (run.stdout, run.stderr, run.exit_code) == ("out\n", "err\n", 7)
+
+
+def test_a_run_has_no_input_and_leads_a_group_in_its_directory(
+    start: Start,
+    tmp_path: Path,
+) -> None:
+    look = "readlink /proc/self/fd/0; pwd; cut -d ' ' -f 5 /proc/$$/stat; echo $$"
+    run = start("sh", "-c", look)
+
+    _finish(run)
+
+    assert run.stdout.split("\n")[:-1] == ["/dev/null", str(tmp_path), str(run.pid), str(run.pid)]
 
 
 def test_of_endless_output_only_the_end_is_kept(start: Start) -> None:
@@ -66,6 +84,91 @@ def test_stopping_stops_what_it_started_too_and_it_goes_on_when_let_go(
     os.kill(child, signal.SIGKILL)
     _finish(run)
     assert run.stdout.endswith("went on\n")
+
+
+class CountedSignals(Signals):
+    """Signals that count how often a run is waited for, and give up after the thousandth time."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self._run = run
+        self._waits = 0
+
+    def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
+        self._waits += 1
+        assert not self._run.is_stopped, "it waits for a run that is stopped"
+        assert self._waits < 1000, "it waits without a limit"
+        return super().wait(seconds, descriptors)
+
+
+def test_a_run_that_is_stopped_is_waited_for_no_longer(start: Start) -> None:
+    run = start("sleep", "600")
+
+    assert run.stop(CountedSignals(run))
+
+    assert not run.poll()
+    assert run.is_stopped
+
+
+def test_a_run_that_no_signal_reaches_is_waited_for_up_to_a_limit(
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may belong to another user."""
+    run = start("sleep", "600")
+    polls: list[bool] = []
+    poll = run.poll
+
+    def count_polls() -> bool:
+        polls.append(poll())
+        assert len(polls) < 1000, "it waits without a limit"
+        return polls[-1]
+
+    with monkeypatch.context() as patches:
+        patches.setattr(module, "_END_SECONDS", 0.02)
+        patches.setattr(run, "send", lambda _signal: None)
+        patches.setattr(run, "poll", count_polls)
+
+        assert not run.stop(CountedSignals(run))
+        run.kill()
+
+    assert len(polls) >= 4
+    assert run.exit_code is None
+
+
+def test_after_its_end_a_run_sends_no_signal_to_a_group_that_may_belong_to_others(
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = start("true")
+    _finish(run)
+    sent: list[object] = []
+    monkeypatch.setattr(os, "killpg", lambda *arguments: sent.append(arguments))
+
+    run.send(signal.SIGCONT)
+
+    assert sent == []
+
+
+@pytest.mark.parametrize(
+    ("periods", "most"),
+    [
+        ([], 0),
+        ([(0, None), (0, None)], 0),
+        ([(0, 2), (1, 3), (2, 4)], 3),
+        ([(0, 1), (2, 3)], 1),
+        ([(0, 9), (1, 2), (3, 4)], 2),
+    ],
+)
+def test_runs_overlap_if_one_was_loaded_while_another_was_seen_running(
+    periods: list[tuple[float, float | None]],
+    most: int,
+) -> None:
+    runs: list[Any] = []
+    for running_since, last_seen in periods:
+        runs.append(SimpleNamespace(running_since=running_since, last_seen_running_at=last_seen))
+
+    assert max_concurrent(runs) == most
 
 
 def test_who_is_over_cannot_be_stopped(start: Start, signals: Signals) -> None:

@@ -3,19 +3,29 @@
 import errno
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from sampletool.audit import sandbox as module
 from sampletool.audit.errors import FailsAlone
 from sampletool.audit.sandbox import Sandbox
 from sampletool.audit.trial import open_trial
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import failure_of
 from tests.audit.support import candidate_of, eventually, is_gone, processes_of
 
+_WRONG_COMMANDS = (errno.ENOENT, errno.ENOEXEC, errno.EACCES)
+_INHERITED = (
+    *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"),
+    *("LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME"),
+)
 _ENVIRONMENT = (
     f"{sys.executable} -I -S -c 'import os, sys; sys.stdout.write(repr(dict(os.environ)))' {{key}}"
 )
@@ -81,6 +91,31 @@ def test_leaving_it_removes_the_files_read_only_directories_and_every_process(
     assert _scratch() == []
 
 
+def test_before_it_is_removed_every_directory_is_made_writable_and_no_file_of_others_is(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Only root can remove what is in a read-only directory."""
+    of_others = tmp_path / "of others"
+    of_others.mkdir(mode=0o500)
+    with Sandbox(signals) as sandbox:
+        work = sandbox.directory / "work"
+        (work / "sealed" / "inner").mkdir(parents=True)
+        (work / "sealed" / "file").touch(mode=0o400)
+        (work / "link").symlink_to(of_others)
+        for directory in (work / "sealed" / "inner", work / "sealed"):
+            directory.chmod(0o500)
+        with monkeypatch.context() as patches:
+            patches.setattr(shutil, "rmtree", lambda *_arguments, **_options: None)
+            sandbox._clear()
+        paths = (work / "sealed", work / "sealed" / "inner", work / "sealed" / "file", of_others)
+        modes = [path.stat().st_mode & 0o777 for path in paths]
+
+    assert modes == [0o700, 0o700, 0o400, 0o500]
+    assert not sandbox.directory.exists()
+
+
 def test_a_program_that_cannot_be_loaded_cannot_be_audited(
     signals: Signals, tmp_path: Path
 ) -> None:
@@ -123,6 +158,42 @@ def test_a_change_of_a_file_is_seen_by_its_size_alone(signals: Signals) -> None:
         assert sandbox.file_states() != before
 
 
+def test_every_file_and_directory_of_a_run_is_looked_at_but_not_its_output(
+    tmp_path: Path,
+) -> None:
+    top = tmp_path / "top"
+    (top / "work" / "inner").mkdir(parents=True)
+    (top / "work" / "inner" / "file").touch()
+    (top / "output").mkdir()
+    (top / "output" / "file").touch()
+
+    everything = [os.path.relpath(path, top) for path in module._walk(top)]
+    without_output = [os.path.relpath(path, top) for path in module._walk(top, leave_out="output")]
+
+    assert everything.index("work") < everything.index("work/inner")
+    assert sorted(everything) == [
+        *("output", "output/file", "work", "work/inner", "work/inner/file")
+    ]
+    assert without_output == ["work", "work/inner", "work/inner/file"]
+
+
+def test_a_file_that_is_removed_meanwhile_has_no_state(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    states: list[module.FileStates] = []
+    with Sandbox(signals) as sandbox:
+        file, removed = (str(sandbox.directory / "work" / name) for name in ("file", "removed"))
+        Path(file).write_text("text")
+        with monkeypatch.context() as patches:
+            patches.setattr(module, "_walk", lambda _top, leave_out: [removed, file])
+            failure = failure_of(lambda: states.append(sandbox.file_states()))
+        status = os.stat(file)
+
+    assert failure is None
+    assert states == [{file: (status.st_ino, status.st_mtime_ns, 4)}]
+
+
 def test_nobody_else_can_read_what_a_run_stores(signals: Signals) -> None:
     with Sandbox(signals) as sandbox:
         modes = {path.stat().st_mode & 0o777 for path in sandbox.directory.iterdir()}
@@ -158,3 +229,69 @@ def test_stderr_is_shown_if_there_is_any_and_our_paths_never(
         sandbox.wait_for([run], 60)
 
         assert sandbox.output_of(run) == output
+
+
+@pytest.mark.parametrize(
+    "number", [*_WRONG_COMMANDS, errno.EMFILE], ids=lambda number: errno.errorcode[number]
+)
+def test_each_reason_why_a_command_cannot_be_started_is_told_apart_from_a_fault_of_the_machine(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(module, "Run", fail)
+    kind = FailsAlone if number in _WRONG_COMMANDS else OSError
+
+    with pytest.raises(kind), Sandbox(Signals()) as sandbox:
+        sandbox.launch(["x"])
+
+
+def test_a_run_gets_few_variables_of_the_caller_and_directories_of_its_own(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inherited = {name: f"the {name} of the caller" for name in _INHERITED}
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    for name, value in {**inherited, "HOME": "/home/me", "OTHER": "x"}.items():
+        monkeypatch.setenv(name, value)
+
+    with Sandbox(signals) as sandbox:
+        directory = sandbox.directory
+        assert sandbox._create_environ() == {
+            **inherited,
+            "HOME": f"{directory}/home",
+            "XDG_RUNTIME_DIR": f"{directory}/run",
+            "TMPDIR": f"{directory}/tmp",
+            "GIT_CEILING_DIRECTORIES": str(directory),
+            "TOOL_CEILING_DIRECTORIES": str(directory),
+        }
+        assert sorted(path.name for path in directory.iterdir()) == [
+            *("home", "output", "run", "tmp", "work")
+        ]
+
+
+@pytest.mark.parametrize(
+    ("elapsed_seconds", "nap"),
+    [(0, 0.0005), (0.1, 0.005), (1, 0.02), (9.999, 0.001), (10, None), (11, None)],
+)
+def test_the_longer_a_run_takes_the_less_often_it_is_polled_until_its_time_is_over(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    elapsed_seconds: float,
+    nap: float | None,
+) -> None:
+    naps: list[float] = []
+    checks: list[str] = []
+    run: Any = SimpleNamespace(poll=lambda: naps != [])
+    times = iter([100, 100 + elapsed_seconds])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(signals, "wait", naps.append)
+    monkeypatch.setattr(signals, "check", lambda: checks.append("signals are checked"))
+
+    has_exited = Sandbox(signals).wait_for([run], 10)
+
+    assert naps == ([] if nap is None else [pytest.approx(nap)])
+    assert checks == ["signals are checked"]
+    assert has_exited is (nap is not None)

@@ -100,5 +100,21 @@ async def streams_of(server: ForkedProcess) -> AsyncIterator[Any]:
 
 
 def talk(conversation: Callable[[], Coroutine[Any, Any, None]], seconds: float = 60) -> None:
-    """Run a conversation with a server. Fail if it takes longer than this."""
-    asyncio.run(asyncio.wait_for(conversation(), seconds))
+    """Run a conversation with a server. Fail if it takes longer than this.
+
+    A failed assertion is raised as it is, not inside the groups of the tasks of the SDK.
+    """
+    try:
+        asyncio.run(asyncio.wait_for(conversation(), seconds))
+    except BaseExceptionGroup as group:
+        failed_assertions, _others = group.split(AssertionError)
+        if failed_assertions is None:
+            raise
+        raise _first_leaf(failed_assertions) from group
+
+
+def _first_leaf(error: BaseException) -> BaseException:
+    """Return the first error in a group that is not a group itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

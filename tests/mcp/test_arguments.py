@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sampletool.kit.contract.errors import Mistake
 from sampletool.mcp.arguments import to_command_line
 from sampletool.mcp.parameters import Parameter
 
@@ -18,11 +19,13 @@ def parameter(name: str = "value", **changes: Any) -> Parameter:
         "is_list": False,
         "reads_stdin": False,
         "schema": {},
+        "is_shown": True,
         **changes,
     }
     return Parameter(**facts)
 
 
+_AS_STRING = "Write it as a string. If JSON is meant, write the JSON into the string."
 IN_USER_FILE = parameter(
     "global", aliases=frozenset({"in_user_file"}), flag="--global", type="boolean"
 )
@@ -35,10 +38,72 @@ def test_a_parameter_may_be_written_like_its_option_or_as_the_manifest_names_it(
 
 
 def test_an_argument_that_is_given_twice_is_a_mistake() -> None:
-    _words, mistakes = to_command_line([IF_VERSION], {"if_version": 1, "if-version": 2})
+    words, mistakes = to_command_line([IF_VERSION], {"if_version": 1, "if-version": 2})
 
-    assert [mistake.param for mistake in mistakes] == ["if_version"]
-    assert "twice" in mistakes[0].message
+    message = "if_version is given twice, the second time as 'if-version'"
+    assert words == ["--if-version=1", "--"]
+    assert mistakes == [Mistake("if_version", "INVALID_VALUE", message)]
+
+
+def test_a_name_wins_over_an_alias_of_another_parameter() -> None:
+    key = parameter("key")
+    other = parameter("other", flag="--other", aliases=frozenset({"key"}))
+
+    for parameters in ([key, other], [other, key]):
+        assert to_command_line(parameters, {"key": "a"}) == (["--", "a"], [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "value", "words"),
+    [
+        ({}, "-x", ["--", "-x"]),
+        ({}, 1.5, ["--", "1.5"]),
+        ({}, None, ["--"]),
+        ({"is_list": True}, ["a", "-b", 3], ["--", "a", "-b", "3"]),
+        ({"flag": "--value"}, "a b", ["--value=a b", "--"]),
+        ({"flag": "--value", "is_list": True}, ["a", "b"], ["--value=a", "--value=b", "--"]),
+        ({"flag": "--value", "type": "boolean"}, True, ["--value", "--"]),
+        ({"flag": "--value", "type": "boolean"}, False, ["--"]),
+        ({"type": "boolean"}, True, ["--", "true"]),
+    ],
+)
+def test_the_value_of_an_option_is_joined_to_it_and_arguments_come_last(
+    changes: dict[str, Any],
+    value: object,
+    words: list[str],
+) -> None:
+    assert to_command_line([parameter(**changes)], {"value": value}) == (words, [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "value", "message", "hint"),
+    [
+        ({}, ["a"], "value must be one value, not a list", 'Write "...".'),
+        ({"is_list": True}, "a", "value must be a list", 'Write ["..."].'),
+        ({"type": "boolean"}, "yes", "value must be true or false", "Write true or false."),
+        ({}, {"a": 1}, "value must be a string", _AS_STRING),
+        ({"is_list": True}, [None], "value must be a string", _AS_STRING),
+        (
+            {"reads_stdin": True},
+            "-",
+            "value must not be `-`, which means stdin",
+            "Write the value itself. A tool cannot read stdin.",
+        ),
+        ({}, "a\0", "value contains a NUL character", None),
+        ({}, "x" * 130_817, "value is longer than 130816 bytes", None),
+        ({}, "\N{EURO SIGN}" * 43_606, "value is longer than 130816 bytes", None),
+    ],
+)
+def test_a_value_of_another_kind_is_a_mistake_with_a_hint_and_without_the_value(
+    changes: dict[str, Any],
+    value: object,
+    message: str,
+    hint: str | None,
+) -> None:
+    words, mistakes = to_command_line([parameter(**changes)], {"value": value})
+
+    assert words == ["--"]
+    assert mistakes == [Mistake("value", "INVALID_VALUE", message, suggestion=hint)]
 
 
 @pytest.mark.parametrize("is_list", [False, True])
@@ -64,16 +129,26 @@ def test_an_item_of_a_list_must_be_a_string(value: list[Any]) -> None:
 
 
 def test_a_missing_argument_is_reported() -> None:
-    _words, mistakes = to_command_line([parameter(is_required=True)], {})
+    for arguments in ({}, {"value": None}):
+        assert to_command_line([parameter(is_required=True)], arguments) == (
+            ["--"],
+            [Mistake("value", "MISSING", "value is missing")],
+        )
 
-    assert [(mistake.param, mistake.code) for mistake in mistakes] == [("value", "MISSING")]
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("xyz", "The arguments are if_version, global."),
+        ("if_versoin", "Did you mean 'if_version'?"),
+    ],
+)
+def test_an_unknown_argument_is_reported_with_a_similar_one_or_all(name: str, hint: str) -> None:
+    words, mistakes = to_command_line([IF_VERSION, IN_USER_FILE], {name: 1})
 
-def test_an_unknown_argument_is_reported_with_the_known_ones() -> None:
-    _words, mistakes = to_command_line([IF_VERSION], {"xyz": 1})
-
-    assert mistakes[0].code == "UNKNOWN_OPTION"
-    assert mistakes[0].suggestion == "The arguments are if_version."
+    message = f"there is no argument '{name}'"
+    assert words == ["--"]
+    assert mistakes == [Mistake(name, "UNKNOWN_OPTION", message, suggestion=hint)]
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,7 @@ def test_a_client_finds_tools_and_calls_them_and_nothing_printed_gets_in_between
     async def conversation() -> None:
         async with connected(tool, "--all") as client:
             tools = {one.name: one for one in (await client.list_tools()).tools}
+            assert tools.keys() >= {"config_unset", "config_get", "config_set"}
             hints = [tools[name].annotations for name in ("config_unset", "config_get")]
             set_one = await client.call_tool("config_set", {"words": ["a", "1"], **here})
             got = await client.call_tool("config_get", {"key": "a", "session_id": "s-1", **here})

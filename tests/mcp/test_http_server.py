@@ -1,13 +1,17 @@
 """sampletool/mcp/http_server.py and http_address.py: who may use a server, and how it ends."""
 
 import asyncio
+import errno
 import json
+import os
 import signal
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,13 +22,21 @@ from sampletool.kit.testing.forked import fork_server
 from sampletool.kit.testing.holding import holding
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.testing.waiting import wait_until
-from sampletool.mcp.errors import TokenRequired
+from sampletool.mcp.errors import AddressUnavailable, TokenRequired
 from sampletool.mcp.http_address import HttpAccess, HttpAddress, check_access, parse_address
 from tests.mcp.support import talk
 from tests.mcp.test_connection import children_of
 
 TOKEN = "a" * 16
 ANY_HOST = "0.0.0.0"  # noqa: S104
+_UNAUTHORIZED = [
+    {
+        "type": "http.response.start",
+        "status": 401,
+        "headers": [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")],
+    },
+    {"type": "http.response.body", "body": b""},
+]
 _HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -94,30 +106,69 @@ def test_if_there_is_a_token_only_requests_with_it_are_served(tool: Tool) -> Non
         assert status_of(url, Host="evil.example", **bearer) == 421
 
 
-def test_a_server_that_others_can_reach_needs_a_name_and_a_token(
-    tool: Tool,
+def test_a_server_that_others_can_reach_needs_a_name_and_a_token(tool: Tool) -> None:
+    start = ("mcp", "--http", f"{ANY_HOST}:0", "--timeout", "15s")
+
+    assert tool(*start).code == "VALIDATION_ERROR"
+    assert tool(*start, "--host", "me").code == "TOKEN_REQUIRED"
+
+
+@pytest.mark.parametrize(
+    ("token", "problem"),
+    [
+        (None, "TOOL_MCP_TOKEN is not set"),
+        ("", "TOOL_MCP_TOKEN is not set"),
+        (TOKEN[1:], "the one in TOOL_MCP_TOKEN is too short"),
+    ],
+)
+def test_without_a_good_token_others_cannot_reach_a_server(
     monkeypatch: pytest.MonkeyPatch,
+    token: str | None,
+    problem: str,
 ) -> None:
     monkeypatch.delenv("TOOL_MCP_TOKEN", raising=False)
+    if token is not None:
+        monkeypatch.setenv("TOOL_MCP_TOKEN", token)
 
-    assert tool("mcp", "--http", f"{ANY_HOST}:0").code == "VALIDATION_ERROR"
-    assert tool("mcp", "--http", f"{ANY_HOST}:0", "--host", "me").code == "TOKEN_REQUIRED"
-    with pytest.raises(TokenRequired, match="too short"):
-        monkeypatch.setenv("TOOL_MCP_TOKEN", TOKEN[1:])
-        check_access(HttpAddress(ANY_HOST, 1), "me")
-    monkeypatch.setenv("TOOL_MCP_TOKEN", TOKEN)
-    assert check_access(HttpAddress(ANY_HOST, 1), "me").token == TOKEN
+    with pytest.raises(TokenRequired) as refused:
+        check_access(HttpAddress(ANY_HOST, 80), "me")
+
+    assert refused.value.message == (
+        f"Other machines can reach {ANY_HOST}:80, so the server needs a token: {problem}."
+    )
+    assert refused.value.suggestion == (
+        "Set TOOL_MCP_TOKEN to a random text of at least 16 characters, "
+        "for example with `openssl rand -hex 32`. Clients send it as a bearer token."
+    )
 
 
-def test_a_server_that_only_this_machine_can_reach_needs_no_token(
+def test_a_server_with_a_token_is_known_by_its_name_and_by_those_of_this_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An empty variable counts as not set: it would be a token that anyone can guess."""
-    monkeypatch.setenv("TOOL_MCP_TOKEN", "")
+    monkeypatch.setenv("TOOL_MCP_TOKEN", TOKEN)
 
-    access = check_access(HttpAddress("127.0.0.1", 1), None)
-    assert access.token is None
-    assert access.host_names == ("127.0.0.1", "localhost", "[::1]")
+    assert check_access(HttpAddress(ANY_HOST, 1), "me") == HttpAccess(
+        host_names=("me", "127.0.0.1", "localhost", "[::1]"),
+        token=TOKEN,
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "token"),
+    # An empty variable counts as not set: it would be a token that anyone can guess.
+    [("", None), (TOKEN, TOKEN), ("short", "short")],
+)
+def test_a_server_that_only_this_machine_can_reach_needs_no_token(
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    token: str | None,
+) -> None:
+    monkeypatch.setenv("TOOL_MCP_TOKEN", variable)
+
+    assert check_access(HttpAddress("127.0.0.1", 1), None) == HttpAccess(
+        host_names=("127.0.0.1", "localhost", "[::1]"),
+        token=token,
+    )
     with pytest.raises(ValueError, match="is not a loopback address"):
         check_access(HttpAddress(ANY_HOST, 1), None)
 
@@ -145,17 +196,223 @@ def test_each_name_of_the_server_is_allowed_with_and_without_a_port() -> None:
     ],
 )
 def test_an_address_is_read_with_its_host_and_port(text: str, host: str, is_loopback: bool) -> None:
-    address = parse_address(text)
+    address = parsed(text)
 
-    assert (address.host, address.port) == (host, 8765)
+    assert address == HttpAddress(host, 8765)
+    assert isinstance(address, HttpAddress)
     assert address.is_loopback is is_loopback
     assert str(address) == text
 
 
-@pytest.mark.parametrize("text", ["8765", ":8765", "localhost", "a:b", "a:70000", "a:-1", "a:²"])
+def parsed(text: str) -> HttpAddress | str:
+    """Return the address in a text, or why there is none."""
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("port", [0, 65535])
+def test_a_port_may_be_as_large_as_16_bits(port: int) -> None:
+    assert parsed(f"localhost:{port}") == HttpAddress("localhost", port)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("8765", ":8765", "[]:8765", "localhost", "localhost:", "a:b", "a:65536", "a:-1", "a:²"),
+        "a:\N{ARABIC-INDIC DIGIT ONE}",
+    ],
+)
 def test_a_text_that_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not an address"):
-        parse_address(text)
+    assert parsed(text) == f"{text!r} is not an address such as 127.0.0.1:8765"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(errno.EADDRINUSE, "while binding to an address"), "address already in use"),
+        # The number of this error is not one of the system.
+        (
+            socket.gaierror(socket.EAI_NONAME, "Name or service not known"),
+            "name or service not known",
+        ),
+    ],
+)
+def test_an_address_that_is_not_available_is_reported_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+    error: OSError,
+    reason: str,
+) -> None:
+    from sampletool.mcp.http_server import listen
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(socket, "create_server", fail)
+
+    with pytest.raises(AddressUnavailable) as refused:
+        listen(HttpAddress("host", 80))
+
+    assert refused.value.message == f"Cannot listen on host:80: {reason}."
+
+
+@pytest.mark.parametrize(
+    ("host", "family"),
+    [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6), ("localhost", socket.AF_INET)],
+)
+def test_the_family_of_the_socket_fits_the_address(
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    family: int,
+) -> None:
+    from sampletool.mcp.http_server import listen
+
+    def note(*arguments: object, **options: object) -> object:
+        return arguments, options
+
+    monkeypatch.setattr(socket, "create_server", note)
+
+    created: object = listen(HttpAddress(host, 80))
+
+    assert created == (((host, 80),), {"family": family})
+
+
+@pytest.mark.parametrize(
+    ("kind", "headers", "sent"),
+    [
+        ("http", [(b"authorization", b"Bearer " + TOKEN.encode())], "served"),
+        ("http", [(b"authorization", b"Bearer x")], _UNAUTHORIZED),
+        ("http", [], _UNAUTHORIZED),
+        ("lifespan", [], "served"),
+    ],
+)
+def test_only_a_request_with_the_token_reaches_the_application(
+    kind: str,
+    headers: list[tuple[bytes, bytes]],
+    sent: object,
+) -> None:
+    from sampletool.mcp.http_server import _require_token
+
+    responses: list[dict[str, Any]] = []
+
+    async def send(response: dict[str, Any]) -> None:
+        responses.append(response)
+
+    async def serve(_scope: object, _receive: object, _send: object) -> None:
+        responses.append({"type": "served"})
+
+    app = _require_token(serve, TOKEN)
+    asyncio.run(app({"type": kind, "headers": headers}, None, send))
+
+    expected = [{"type": "served"}] if sent == "served" else sent
+    assert responses == expected
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_the_application_has_the_path_and_the_names_of_the_server(token: str | None) -> None:
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from sampletool.mcp.http_server import _create_app
+
+    created: list[dict[str, Any]] = []
+
+    def streamable_http_app(**options: Any) -> str:
+        created.append(options)
+        return "the application of the SDK"
+
+    protocol: Any = SimpleNamespace(streamable_http_app=streamable_http_app)
+    app = _create_app(protocol, HttpAccess(host_names=("me",), token=token))
+
+    security = TransportSecuritySettings(
+        allowed_hosts=["me", "me:*"],
+        allowed_origins=["http://me", "http://me:*", "https://me", "https://me:*"],
+    )
+    assert created == [{"streamable_http_path": "/mcp", "transport_security": security}]
+    assert (app == "the application of the SDK") is (token is None)
+
+
+def test_a_signal_stops_the_work_and_then_the_server_which_prints_nothing_itself(
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from sampletool.mcp import http_server
+
+    # On a busy machine, the end may take longer than a user should wait.
+    monkeypatch.setattr(http_server, "_SHUTDOWN_SECONDS", 60)
+    seen: list[object] = []
+    handler = signal.getsignal(signal.SIGTERM)
+
+    async def app(_scope: object, receive: Any, send: Any) -> None:
+        for event in ("startup", "shutdown"):
+            await receive()
+            seen.append(event)
+            await send({"type": f"lifespan.{event}.complete"})
+            if event == "startup":
+                os.write(writer, b"x")
+
+    async def stop_work() -> None:
+        seen.append("stop the work")
+        assert signal.getsignal(signal.SIGTERM) is handler, "the handlers of the tool are gone"
+
+    protocol: Any = SimpleNamespace(streamable_http_app=lambda **_options: app)
+    access = HttpAccess(host_names=("me",), token=None)
+    reader, writer = os.pipe()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = http_server.serve_protocol(protocol, listener, access, reader, stop_work)
+        asyncio.run(serving)
+    os.close(reader)
+    os.close(writer)
+
+    assert seen == ["startup", "stop the work", "shutdown"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_server_ends_although_a_client_keeps_a_stream_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from sampletool.mcp import http_server
+
+    # The first time, the server waits in vain. The second time must be enough on a busy machine.
+    patience_seconds = iter([0.05, 60])
+
+    async def wait(tasks: list[asyncio.Task[None]], timeout: float) -> None:
+        assert timeout == http_server._SHUTDOWN_SECONDS
+        await asyncio.wait(tasks, timeout=next(patience_seconds))
+
+    patched = SimpleNamespace(**{**vars(asyncio), "wait": wait})
+    monkeypatch.setattr(http_server, "asyncio", patched)
+
+    async def app(scope: dict[str, Any], _receive: object, send: Any) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"event", "more_body": True})
+            await asyncio.Event().wait()
+
+    async def stop_work() -> None:
+        pass
+
+    async def serve_stream() -> set[str]:
+        serving = http_server.serve_protocol(protocol, listener, access, reader, stop_work)
+        task = asyncio.create_task(serving)
+        to_client, to_server = await asyncio.open_connection(*listener.getsockname())
+        to_server.write(b"GET / HTTP/1.1\r\nHost: me\r\n\r\n")
+        await to_client.readuntil(b"event")
+        os.write(writer, b"x")
+        await task
+        left = {repr(each.get_coro()) for each in asyncio.all_tasks()}
+        to_server.close()
+        return {coroutine for coroutine in left if "Server.serve" in coroutine}
+
+    protocol: Any = SimpleNamespace(streamable_http_app=lambda **_options: app)
+    access = HttpAccess(host_names=("me",), token=None)
+    reader, writer = os.pipe()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        left = asyncio.run(serve_stream())
+    os.close(reader)
+    os.close(writer)
+
+    assert left == set(), "the server has not ended"
 
 
 def test_an_address_in_use_is_an_error_that_says_what_to_do(tool: Tool) -> None:

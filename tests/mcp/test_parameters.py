@@ -8,6 +8,7 @@ from sampletool.kit.app import root_command
 from sampletool.kit.commands.manifest import find_commands
 from sampletool.kit.contract.command_spec import CommandSpec
 from sampletool.kit.global_options import described_options
+from sampletool.kit.testing.failing import outcome_of
 from sampletool.mcp.parameters import Parameter, parameters_of
 
 VALUE: dict[str, Any] = {
@@ -28,18 +29,80 @@ IN_USER_FILE: dict[str, Any] = {
 
 
 def parameters(spec: CommandSpec) -> dict[str, Parameter]:
-    found = parameters_of([VALUE, IN_USER_FILE], described_options(), spec)
+    found = outcome_of(lambda: parameters_of([VALUE, IN_USER_FILE], described_options(), spec))
+    assert isinstance(found, list), repr(found)
     return {parameter.name: parameter for parameter in found}
 
 
+def parameter_of(description: dict[str, Any]) -> Parameter:
+    """Return the only parameter of a command that the manifest describes so."""
+    spec = CommandSpec(effect="files")
+    found = outcome_of(lambda: parameters_of([description], [], spec))
+    assert isinstance(found, list), repr(found)
+    assert len(found) == 1
+    parameter: Parameter = found[0]
+    return parameter
+
+
 def test_a_parameter_is_named_like_its_option() -> None:
-    found = parameters(CommandSpec(effect="files"))
+    found = parameters(CommandSpec(effect="files", stdin_arguments=("value",)))
 
     common = {"cwd", "session_id", "lock_timeout", "timeout"}
     assert found.keys() == {"value", "global"} | common
-    assert found["global"].flag == "--global"
-    assert found["global"].aliases == {"in_user_file"}
-    assert found["value"].flag is None
+    assert found["global"] == Parameter(
+        name="global",
+        aliases=frozenset({"in_user_file"}),
+        flag="--global",
+        type="boolean",
+        is_required=False,
+        is_list=False,
+        reads_stdin=False,
+        schema={"type": "boolean", "description": "Use the file of the user."},
+        is_shown=True,
+    )
+    assert found["value"] == Parameter(
+        name="value",
+        aliases=frozenset(),
+        flag=None,
+        type="string",
+        is_required=True,
+        is_list=False,
+        reads_stdin=True,
+        schema={"type": "string", "description": "The value. It is kept."},
+        is_shown=True,
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["json", "format", "fields", "quiet", "verbose", "color", "help", "raw", "allow_empty"],
+)
+def test_an_option_about_the_output_is_no_parameter(name: str) -> None:
+    own = [{**IN_USER_FILE, "name": name, "flags": [f"--{name}"]}]
+
+    assert parameters_of(own, [], CommandSpec(effect="files")) == []
+
+
+def test_the_store_is_described_in_the_instructions_and_not_in_each_schema() -> None:
+    parameter = parameter_of(
+        {**IN_USER_FILE, "name": "store", "flags": ["--store"], "type": "path"}
+    )
+
+    assert (parameter.name, parameter.type, parameter.is_shown) == ("store", "string", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cwd", "Run in this directory."),
+        ("session_id", "The same for all calls of one task."),
+        ("lock_timeout", "Wait this long for locks: 30s."),
+        ("timeout", "Stop after this long."),
+        ("dry_run", "Only show what would change."),
+    ],
+)
+def test_a_parameter_of_many_tools_has_a_short_text(name: str, text: str) -> None:
+    assert parameter_of({**VALUE, "name": name}).schema["description"] == text
 
 
 def test_a_schema_has_the_limits_the_default_and_the_choices_of_the_option() -> None:
@@ -52,7 +115,7 @@ def test_a_schema_has_the_limits_the_default_and_the_choices_of_the_option() -> 
         "choices": [1, 5, 9],
     }
 
-    (parameter,) = parameters_of([described], [], CommandSpec(effect="files"))
+    parameter = parameter_of(described)
 
     assert parameter.schema == {
         "type": "integer",
@@ -65,7 +128,7 @@ def test_a_schema_has_the_limits_the_default_and_the_choices_of_the_option() -> 
 
 
 def test_a_list_has_the_schema_of_its_values_inside() -> None:
-    (parameter,) = parameters_of([{**VALUE, "repeatable": True}], [], CommandSpec(effect="files"))
+    parameter = parameter_of({**VALUE, "repeatable": True})
 
     assert parameter.is_list
     assert parameter.schema == {

@@ -1,8 +1,7 @@
 """sampletool/mcp/protocol.py: which work each request causes, and the form of the replies."""
 
 import asyncio
-import json
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,21 @@ import pytest
 
 import tests.mcp.support  # noqa: F401  # It skips these tests if the SDK is not installed.
 from sampletool.kit.contract.response import json_line
+from sampletool.kit.program import PROGRAM, __version__
+from sampletool.kit.testing.failing import failure_of
 from sampletool.mcp.tools import Tool, load_tools
+from tests.mcp.test_arguments import parameter
+from tests.mcp.test_tools import described_by
+
+_REQUESTS = (
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+)
 
 
 class FakeRunner:
@@ -103,19 +116,22 @@ def test_each_event_of_a_command_is_progress_with_a_number_that_grows(
 
     request(tools, FakeRunner(), session, "call_tool", params)
 
-    assert [(number, total) for number, total, _text in session.progress] == [(1, None), (2, None)]
-    assert [json.loads(text)["event"] for _number, _total, text in session.progress] == [
-        "started",
-        "finished",
+    assert session.progress == [
+        (1, None, '{"event": "started"}'),
+        (2, None, '{"event": "finished"}'),
     ]
 
 
 def test_a_response_comes_as_an_object_and_as_text(tools: dict[str, Tool]) -> None:
-    reply = call(tools, FakeRunner({"ok": True, "data": {"a": 1}}), "status", None)
+    runner = FakeRunner({"ok": True, "data": {"a": 1}})
 
-    assert reply.structured_content == {"ok": True, "data": {"a": 1}}
-    assert reply.content[0].text == '{"ok":true,"data":{"a":1}}'
-    assert reply.is_error is False
+    reply = call(tools, runner, "status", None)
+
+    assert reply.model_dump(exclude_none=True, exclude={"result_type"}) == {
+        "content": [{"type": "text", "text": '{"ok":true,"data":{"a":1}}'}],
+        "structured_content": {"ok": True, "data": {"a": 1}},
+        "is_error": False,
+    }
 
 
 def test_a_response_that_is_not_ok_is_an_error(tools: dict[str, Tool]) -> None:
@@ -123,7 +139,26 @@ def test_a_response_that_is_not_ok_is_an_error(tools: dict[str, Tool]) -> None:
 
     reply = call(tools, FakeRunner({"ok": False, "error": error}), "status", {})
 
+    assert reply.structured_content == {"ok": False, "error": error}
     assert reply.is_error is True
+
+
+@pytest.mark.parametrize(("name", "reads_only"), [("config_get", True), ("config_set", False)])
+def test_a_tool_gets_its_arguments_and_runs_in_a_process_if_it_changes_something(
+    tools: dict[str, Tool],
+    name: str,
+    reads_only: bool,
+) -> None:
+    runner = FakeRunner()
+    examples: dict[str, dict[str, Any]] = {
+        "config_get": {"key": "a"},
+        "config_set": {"words": ["a=1"]},
+    }
+
+    call(tools, runner, name, examples[name])
+
+    assert runner.argv == tools[name].command_line(examples[name])
+    assert runner.reads_only is reads_only
 
 
 def test_wrong_arguments_are_a_response_of_the_command_and_nothing_runs(
@@ -176,8 +211,6 @@ def test_a_request_that_is_cancelled_while_the_tools_are_loaded_does_not_cancel_
 
 
 def test_a_prompt_has_a_description_and_the_task_in_its_text(tools: dict[str, Tool]) -> None:
-    from mcp import MCPError
-
     listed = request(tools, FakeRunner(), FakeSession(), "list_prompts", None).prompts
     params = SimpleNamespace(name=listed[0].name, arguments={"task": "count {sheep}"})
     prompt = request(tools, FakeRunner(), FakeSession(), "get_prompt", params)
@@ -190,26 +223,188 @@ def test_a_prompt_has_a_description_and_the_task_in_its_text(tools: dict[str, To
     text = prompt.messages[0].content.text
     assert "count {sheep}" in text
     assert not text.startswith(prompt.description)
-    wrong: list[tuple[str, object]] = [("no", {"task": "x"}), (listed[0].name, None)]
-    for name, arguments in wrong:
-        params = SimpleNamespace(name=name, arguments=arguments)
-        with pytest.raises(MCPError, match="argument task"):
-            request(tools, FakeRunner(), FakeSession(), "get_prompt", params)
 
 
-def test_a_client_learns_that_there_are_tools_resources_and_prompts() -> None:
-    from sampletool.kit.program import __version__
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("no", {"task": "x"}), ("run-safely-in-parallel", {}), ("run-safely-in-parallel", None)],
+)
+def test_a_prompt_that_does_not_exist_or_lacks_its_task_is_refused_with_the_names(
+    name: str,
+    arguments: object,
+) -> None:
+    params = SimpleNamespace(name=name, arguments=arguments)
+
+    refused = failure_of(lambda: request({}, FakeRunner(), FakeSession(), "get_prompt", params))
+
+    expected = "The prompts are: run-safely-in-parallel. Each has the argument task."
+    assert str(refused) == expected, repr(refused)
+
+
+def test_each_request_that_a_client_may_send_has_a_handler() -> None:
     from sampletool.mcp.protocol import create_protocol
 
-    async def introduce() -> Any:
+    async def find_missing() -> list[str]:
         loading: asyncio.Future[dict[str, Tool]] = asyncio.get_running_loop().create_future()
         protocol = create_protocol(FakeRunner(), loading)  # type: ignore[arg-type]
-        return protocol.create_initialization_options()
+        return [method for method in _REQUESTS if protocol.get_request_handler(method) is None]
 
-    options = asyncio.run(introduce())
+    assert asyncio.run(find_missing()) == []
 
-    assert (options.server_name, options.server_version) == ("tool", __version__)
-    assert "tool" in options.instructions
-    assert options.capabilities.tools is not None
-    assert options.capabilities.resources is not None
-    assert options.capabilities.prompts is not None
+
+class LabRunner(FakeRunner):
+    """A runner whose commands are those of a lab with one race."""
+
+    async def run(self, argv: list[str], *, reads_only: bool, report_progress: Any = None) -> bytes:
+        if argv == ["lab", "list"]:
+            races = [{"name": "lost-update", "title": "A lost update"}]
+            return json_line({"ok": True, "data": {"scenarios": races}})
+        return await super().run(argv, reads_only=reads_only, report_progress=report_progress)
+
+
+def converse(tools: dict[str, Tool], conversation: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Return the result of a conversation between a client and the protocol, in this process."""
+    from mcp import Client
+
+    from sampletool.mcp.protocol import create_protocol
+
+    async def connect() -> Any:
+        loading: asyncio.Future[dict[str, Tool]] = asyncio.get_running_loop().create_future()
+        loading.set_result(tools)
+        runner: Any = LabRunner()
+        async with Client(create_protocol(runner, loading)) as client:
+            return await conversation(client)
+
+    return asyncio.run(connect())
+
+
+def shown(items: Sequence[Any]) -> list[Any]:
+    """Return what a client sees of these items."""
+    return [item.model_dump(mode="json", exclude_none=True) for item in items]
+
+
+def test_a_client_gets_the_name_the_texts_the_schemas_and_the_hints_of_each_tool() -> None:
+    tool = described_by([parameter("order", schema={"type": "string"})], idempotent=True)
+
+    async def conversation(client: Any) -> Any:
+        return (await client.list_tools()).tools
+
+    assert shown(converse({"order_cancel": tool}, conversation)) == [
+        {
+            "name": "order_cancel",
+            "description": "Cancel an order.",
+            "input_schema": tool.input_schema(),
+            "output_schema": tool.output_schema(),
+            "annotations": {
+                "destructive_hint": False,
+                "idempotent_hint": True,
+                "open_world_hint": False,
+            },
+        }
+    ]
+
+
+def test_a_client_gets_the_address_the_name_and_the_description_of_each_resource() -> None:
+    async def conversation(client: Any) -> Any:
+        resources = (await client.list_resources()).resources
+        templates = (await client.list_resource_templates()).resource_templates
+        return resources, templates
+
+    resources, templates = converse({}, conversation)
+
+    assert shown(resources) == [
+        {
+            "uri": f"{PROGRAM}://manifest",
+            "name": "manifest",
+            "description": "All commands, one per line.",
+        },
+        {
+            "uri": f"{PROGRAM}://manifest/schema",
+            "name": "schema",
+            "description": (
+                "What all commands share: options, errors, and the form of a response."
+            ),
+        },
+        {
+            "uri": f"{PROGRAM}://lab/lost-update",
+            "name": "lost-update",
+            "description": "A lost update",
+        },
+    ]
+    assert shown(templates) == [
+        {
+            "uri_template": f"{PROGRAM}://manifest/{{command}}",
+            "name": "command",
+            "description": (
+                "The manifest of a command, such as config.set: its errors and its schema."
+            ),
+        },
+        {
+            "uri_template": f"{PROGRAM}://session/{{session_id}}/{{file}}",
+            "name": "output",
+            "description": "An output file of a session.",
+        },
+        {
+            "uri_template": f"{PROGRAM}://lab/{{race}}",
+            "name": "race",
+            "description": "A race condition, step by step.",
+        },
+    ]
+
+
+def test_a_client_can_read_a_resource_and_learns_if_there_is_none() -> None:
+    from mcp import MCPError, types
+
+    async def conversation(client: Any) -> Any:
+        read = await client.read_resource(f"{PROGRAM}://manifest")
+        with pytest.raises(MCPError) as refused:
+            await client.read_resource(f"{PROGRAM}://no")
+        return read.contents, refused.value.error
+
+    contents, error = converse({}, conversation)
+
+    assert shown(contents) == [
+        {"uri": f"{PROGRAM}://manifest", "text": '{"ok":true,"data":{}}\n'},
+    ]
+    assert (error.code, error.message) == (
+        types.INVALID_PARAMS,
+        f"There is no resource '{PROGRAM}://no'.",
+    )
+
+
+def test_a_client_can_call_a_tool(tools: dict[str, Tool]) -> None:
+    async def conversation(client: Any) -> Any:
+        return await client.call_tool("status", {})
+
+    called = converse(tools, conversation)
+
+    assert called.structured_content == {"ok": True, "data": {}}
+
+
+def test_a_client_can_list_the_prompts_and_get_one_with_its_task() -> None:
+    async def conversation(client: Any) -> Any:
+        listed = (await client.list_prompts()).prompts
+        return listed, await client.get_prompt(listed[0].name, {"task": "count {sheep}"})
+
+    listed, prompt = converse({}, conversation)
+
+    assert shown(listed) == [
+        {
+            "name": "run-safely-in-parallel",
+            "description": prompt.description,
+            "arguments": [{"name": "task", "description": "What to do.", "required": True}],
+        }
+    ]
+    assert [message.role for message in prompt.messages] == ["user"]
+    assert "count {sheep}" in prompt.messages[0].content.text
+
+
+def test_a_client_learns_the_name_the_version_and_the_instructions_of_the_server() -> None:
+    async def conversation(client: Any) -> Any:
+        return client.server_info, client.instructions, client.server_capabilities
+
+    info, instructions, capabilities = converse({}, conversation)
+
+    assert (info.name, info.version) == (PROGRAM, __version__)
+    assert PROGRAM in instructions
+    assert capabilities.model_fields_set >= {"tools", "resources", "prompts"}

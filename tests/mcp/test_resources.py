@@ -91,6 +91,22 @@ def test_a_race_is_the_text_that_the_lab_prints_about_it(commands: FakeCommands)
     ]
 
 
+def test_a_race_about_which_the_lab_prints_nothing_is_no_resource(
+    commands: FakeCommands,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_command = commands.run
+
+    async def print_nothing(argv: list[str]) -> bytes:
+        if argv[:2] == ["lab", "run"]:
+            return b""
+        return await run_command(argv)
+
+    monkeypatch.setattr(commands, "run", print_nothing)
+
+    assert read(commands, "lab/lost-update") is None
+
+
 def test_each_race_is_a_resource(commands: FakeCommands) -> None:
     resources = run(list_resources(commands.run))
 

@@ -23,16 +23,21 @@ DATA: dict[str, Any] = {
 
 
 def test_the_first_level_of_the_data_is_named_with_types() -> None:
-    data = response_schema(DATA)["properties"]["data"]
-
-    assert data == {
-        "type": ["object", "null"],
+    assert response_schema(DATA) == {
+        "type": "object",
         "properties": {
-            "effect": {"type": "string"},
-            "tasks": {"type": "array", "x-untrusted": True},
-            "by_name": {"type": "object", "x-untrusted": True},
-            "count": {"type": "integer"},
+            "ok": {"type": "boolean"},
+            "data": {
+                "type": ["object", "null"],
+                "properties": {
+                    "effect": {"type": "string"},
+                    "tasks": {"type": "array", "x-untrusted": True},
+                    "by_name": {"type": "object", "x-untrusted": True},
+                    "count": {"type": "integer"},
+                },
+            },
         },
+        "required": ["ok", "data"],
     }
 
 
@@ -49,20 +54,37 @@ def test_each_form_that_the_data_may_have_is_an_object_and_may_be_null() -> None
 
 
 @pytest.mark.parametrize(
-    "member",
+    ("member", "summary"),
     [
-        {"x-untrusted": True},
-        {"items": {"x-untrusted": True}},
-        {"additionalProperties": {"properties": {"a": {"x-untrusted": True}}}},
-        {"anyOf": [{"type": "null"}, {"items": {"x-untrusted": True}}]},
+        ({"x-untrusted": True}, {"x-untrusted": True}),
+        ({"items": {"x-untrusted": True}}, {"x-untrusted": True}),
+        (
+            {"additionalProperties": {"properties": {"a": {"x-untrusted": True}}}},
+            {"x-untrusted": True},
+        ),
+        (
+            {"anyOf": [{"type": "null"}, {"items": {"x-untrusted": True}}]},
+            {"x-untrusted": True},
+        ),
+        (
+            {"type": "object", "properties": {"a": {}, "b": {"x-untrusted": True}}},
+            {"type": "object", "x-untrusted": True},
+        ),
+        ({"items": {}, "additionalProperties": False}, {}),
+        ({"enum": ["a"], "x-untrusted": True}, {"type": "string", "x-untrusted": True}),
+        ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
     ],
 )
-def test_a_member_is_marked_if_any_text_inside_it_is_untrusted(member: dict[str, Any]) -> None:
-    schema = response_schema({"properties": {"marked": member, "other": {"items": {}}}})
+def test_a_member_has_its_type_and_a_mark_if_any_text_inside_it_is_untrusted(
+    member: dict[str, Any],
+    summary: dict[str, Any],
+) -> None:
+    schema = response_schema({"properties": {"member": member, "other": {"items": {}}}})
 
-    members = schema["properties"]["data"]["properties"]
-    assert members["marked"]["x-untrusted"] is True
-    assert "x-untrusted" not in members["other"]
+    assert schema["properties"]["data"] == {
+        "type": ["object", "null"],
+        "properties": {"member": summary, "other": {}},
+    }
 
 
 @pytest.mark.parametrize("data", [None, {"effect": "created", "tasks": []}])

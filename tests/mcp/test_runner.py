@@ -6,10 +6,12 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -126,6 +128,93 @@ def test_no_call_goes_on_in_the_workspace_of_another_when_that_of_the_server_is_
     assert [inside["data"]["value"], back["data"]["value"]] == [2, 1]
     assert gone["error"]["code"] == still_gone["error"]["code"] == "FILE_NOT_FOUND"
     assert os.getcwd() == str(here)
+
+
+_LOOK = """
+import json, os, sys
+seen = {
+    "arguments": sys.argv[1:],
+    "stdin": os.readlink("/proc/self/fd/0"),
+    "directory": os.getcwd(),
+    "leads_group": os.getpgrp() == os.getpid(),
+}
+print('{"event":1}')
+print('{"event":2}')
+print(json.dumps(seen))
+"""
+"""A program that reports two events, and then how it was started."""
+
+
+@pytest.mark.parametrize("reports", [True, False])
+def test_a_process_gets_no_input_of_the_server_and_its_events_are_not_in_its_response(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reports: bool,
+) -> None:
+    """The stdin of the server belongs to the protocol."""
+    monkeypatch.setattr(module, "COMMAND", [sys.executable, "-I", "-S", "-c", _LOOK])
+    events: list[object] = []
+
+    async def report_progress(event: object) -> None:
+        events.append(event)
+
+    async def look() -> bytes:
+        report = report_progress if reports else None
+        return await CommandRunner().run(["build"], reads_only=False, report_progress=report)
+
+    response = asyncio.run(look())
+
+    assert response.count(b"\n") == 1, response
+    assert json.loads(response) == {
+        "arguments": ["--format=jsonl", "build"],
+        "stdin": "/dev/null",
+        "directory": str(here),
+        "leads_group": True,
+    }
+    assert events == ([{"event": 1}, {"event": 2}] if reports else [])
+
+
+def test_to_stop_a_command_is_to_send_sigterm_as_often_as_it_is_stopped() -> None:
+    signals: list[str] = []
+    process: Any = SimpleNamespace(terminate=lambda: signals.append("SIGTERM"))
+    command = module._RunningCommand()
+    assert not command.is_stopped
+
+    command.stop()
+    assert (signals, command.is_stopped) == ([], True)
+
+    command.process = process
+    command.stop()
+    command.stop()
+    assert signals == ["SIGTERM", "SIGTERM"]
+
+
+def test_a_command_that_is_stopped_while_its_process_starts_is_stopped_then(
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At that moment, the pid of the process is not known yet."""
+    command = module._RunningCommand()
+
+    class StoppedPopen(subprocess.Popen[bytes]):
+        def __init__(self, argv: list[str], **options: Any) -> None:
+            command.stop()
+            super().__init__(argv, **options)
+
+    waits = "import signal; signal.alarm(10); signal.pause()"
+    monkeypatch.setattr(module, "COMMAND", [sys.executable, "-I", "-S", "-c", waits])
+    monkeypatch.setattr(module, "Popen", StoppedPopen)
+
+    def ignore(_event: bytes) -> None:
+        raise AssertionError("the program prints no events")
+
+    async def start() -> Any:
+        return json.loads(CommandRunner()._run_process(command, ["config", "set"], ignore))
+
+    answer = asyncio.run(start())
+
+    assert "(exit code -15)" in answer["error"]["message"]
+    assert here.is_dir()
 
 
 def test_where_reading_is_held_up_a_process_reads(

@@ -30,6 +30,31 @@ def test_each_command_that_the_table_names_exists() -> None:
                 assert part_of(commands[name]) == part
 
 
+@pytest.mark.parametrize(
+    ("part", "names"),
+    [
+        ("kit", {"status", "config get", "config list", "config set", "lock list"}),
+        ("sample", {"build", "test", "process"}),
+        (
+            "state",
+            {
+                *("counter add", "state get", "state set", "task add", "task claim"),
+                *("task finish", "task list", "task release", "task renew", "task show"),
+            },
+        ),
+    ],
+)
+def test_by_default_an_agent_gets_the_commands_of_its_daily_work(
+    part: str,
+    names: set[str],
+) -> None:
+    """Another project may lack some parts."""
+    commands = all_commands()
+    of_part = {name for name, command in commands.items() if part_of(command) == part}
+
+    assert select_commands(commands).keys() & of_part == names & of_part
+
+
 def test_all_commands_of_a_part_that_the_table_does_not_name_are_offered() -> None:
     """A project that adds a part need not change the table."""
     command = SimpleNamespace(callback=SimpleNamespace(__module__="sampletool.stock.commands.add"))

@@ -6,15 +6,21 @@ import os
 import socket
 import time
 from threading import Thread
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 import tests.mcp.support  # noqa: F401  # It skips these tests if the SDK is not installed.
+from sampletool.kit.testing.failing import outcome_of
 
 _SECONDS_TO_READ_TOO_MUCH = 0.1
 """How long to look whether more messages are read than there is room for."""
+
+
+_NO_JSON = "This line is not JSON."
+_NO_MESSAGE = "This is not a message of JSON-RPC 2.0."
+_BAD_PARAMS = "The params must be an object."
 
 
 @pytest.fixture
@@ -57,6 +63,27 @@ def test_a_line_that_is_too_long_is_one_error_and_its_rest_no_message(
 
     assert [message.id for message in messages] == [2]
     assert [answer.error.code for answer in refused] == [-32700]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_cut"),
+    [
+        (b"x" * 100, True),
+        (b"x" * 99 + b"\n", False),
+        # The last line of a file may end without a newline.
+        (b"x" * 99, False),
+        (b"", False),
+    ],
+)
+def test_a_line_is_cut_if_its_end_was_not_read(
+    stdio: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    line: bytes,
+    is_cut: bool,
+) -> None:
+    monkeypatch.setattr(stdio, "_MAX_LINE_BYTES", 100)
+
+    assert stdio._is_cut(line) is is_cut
 
 
 def test_a_client_that_floods_the_server_has_to_wait(
@@ -135,24 +162,73 @@ def test_what_comes_in_on_a_socket_that_is_stdout_does_not_end_the_connection(
     ours.close()
 
 
+def test_at_the_end_the_last_responses_are_written_after_the_commands_were_stopped(
+    stdio: ModuleType,
+) -> None:
+    steps: list[str] = []
+    are_stopped = asyncio.Event()
+
+    async def close() -> None:
+        steps.append("no more requests")
+
+    async def stop_all() -> None:
+        steps.append("the commands are stopped")
+        are_stopped.set()
+
+    async def write_last_response() -> None:
+        await are_stopped.wait()
+        await asyncio.sleep(0)
+        steps.append("the last response is written")
+
+    async def shut_down() -> None:
+        serving = asyncio.create_task(asyncio.Event().wait())
+        writing = asyncio.create_task(write_last_response())
+        to_server, runner = SimpleNamespace(aclose=close), SimpleNamespace(stop_all=stop_all)
+        await stdio._shut_down(to_server, runner, serving, writing)
+        serving.cancel()
+
+    asyncio.run(shut_down())
+
+    assert steps == [
+        "no more requests",
+        "the commands are stopped",
+        "the last response is written",
+    ]
+
+
+def reply_to(stdio: ModuleType, line: str) -> object:
+    """Return the message in a line, the error to respond with, or the error that was raised.
+
+    An error that is raised would end the connection.
+    """
+    return outcome_of(
+        lambda: stdio.parse_message(line.encode()).model_dump(mode="json", exclude_none=True)
+    )
+
+
 @pytest.mark.parametrize(
-    ("line", "message_id", "code"),
+    ("line", "message_id", "code", "text"),
     [
-        ("no JSON", None, -32700),
-        ("[" * 100_000, None, -32700),
-        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"x"}', 7, -32602),
-        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}', 7, -32602),
-        ('{"jsonrpc":"2.0","id":"a","method":1}', "a", -32600),
-        ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32600),
-        ('{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"\\ud800"}}', 7, -32600),
-        ('{"jsonrpc":"2.0","id":"\\ud800","method":1}', None, -32600),
-        ('{"jsonrpc":"2.0","id":true,"method":1}', None, -32600),
-        ('[{"jsonrpc":"2.0","id":7,"method":"ping"}]', None, -32600),
+        ("no JSON", None, -32700, _NO_JSON),
+        ("[" * 100_000, None, -32700, _NO_JSON),
+        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"x"}', 7, -32602, _BAD_PARAMS),
+        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}', 7, -32602, _BAD_PARAMS),
+        ('{"jsonrpc":"2.0","method":"tools/call","params":"x"}', None, -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"2.0","id":"a","method":1}', "a", -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"2.0","id":"a","method":1,"params":"x"}', "a", -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7, -32600, _NO_MESSAGE),
+        (
+            '{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"\\ud800"}}',
+            *(7, -32600, _NO_MESSAGE),
+        ),
+        ('{"jsonrpc":"2.0","id":"\\ud800","method":1}', None, -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"2.0","id":true,"method":1}', None, -32600, _NO_MESSAGE),
+        ('[{"jsonrpc":"2.0","id":7,"method":"ping"}]', None, -32600, _NO_MESSAGE),
         # The SDK reads these as notifications, which get no response.
-        ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
-        ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
-        ("[[[]]]", None, -32600),
-        ("5", None, -32600),
+        ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600, _NO_MESSAGE),
+        ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600, _NO_MESSAGE),
+        ("[[[]]]", None, -32600, _NO_MESSAGE),
+        ("5", None, -32600, _NO_MESSAGE),
     ],
 )
 def test_a_message_that_is_wrong_gets_an_error_with_its_id(
@@ -160,10 +236,26 @@ def test_a_message_that_is_wrong_gets_an_error_with_its_id(
     line: str,
     message_id: object,
     code: int,
+    text: str,
 ) -> None:
     """A client that gets no error with its id waits until its own timeout."""
-    error = stdio.parse_message(line.encode())
+    expected: dict[str, object] = {"jsonrpc": "2.0", "error": {"code": code, "message": text}}
+    if message_id is not None:
+        expected["id"] = message_id
 
-    assert error.jsonrpc == "2.0"
-    assert (error.id, error.error.code) == (message_id, code)
-    assert error.model_dump_json()
+    assert reply_to(stdio, line) == expected
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 7, "result": {"a": 1}},
+    ],
+)
+def test_a_message_that_is_right_stays_as_it_is(
+    stdio: ModuleType,
+    message: dict[str, object],
+) -> None:
+    assert reply_to(stdio, json.dumps(message)) == message

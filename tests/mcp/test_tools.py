@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Sequence
 from functools import cache
 from inspect import getsource
 from pathlib import Path
@@ -21,8 +22,9 @@ from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.schema import problems_of
 from sampletool.kit.testing.tool import Tool as CommandLine
 from sampletool.kit.testing.trees import file_states
-from sampletool.mcp.parameters import DEFAULT_TIMEOUT
+from sampletool.mcp.parameters import DEFAULT_TIMEOUT, Parameter
 from sampletool.mcp.tools import Tool, load_tools
+from tests.mcp.test_arguments import parameter
 
 _END = [f"--timeout={DEFAULT_TIMEOUT}", "--"]
 
@@ -46,6 +48,7 @@ def test_every_command_is_a_tool_unless_it_writes_to_stdout_or_needs_a_terminal(
     assert {tool.command for tool in tools().values()} == commands.keys() - others
     assert {"config edit", "mcp"} <= others
     assert all(re.fullmatch(r"[a-z_]{1,64}", name) for name in tools())
+    assert [tool.name for tool in tools().values()] == [*tools()]
 
 
 def test_each_parameter_has_a_description_and_each_tool_names_the_members_of_its_data() -> None:
@@ -78,8 +81,8 @@ def test_a_tool_has_the_parameters_of_its_command() -> None:
 def test_names_of_parameters_are_unique() -> None:
     for tool in tools().values():
         names: list[str] = []
-        for parameter in tool.parameters:
-            names += [parameter.name, *parameter.aliases]
+        for each in tool.parameters:
+            names += [each.name, *each.aliases]
         assert len(names) == len(set(names)), tool.name
 
 
@@ -155,28 +158,112 @@ def test_a_tool_that_runs_any_program_is_destructive_and_open_world(name: str) -
     assert "read_only_hint" not in hints
 
 
-def test_annotations_follow_from_what_the_command_declares() -> None:
-    assert tools()["config_get"].annotations == {"read_only_hint": True, "open_world_hint": False}
-    assert tools()["task_renew"].annotations == {
-        "open_world_hint": False,
-        "destructive_hint": False,
-    } | ({"idempotent_hint": True} if tools()["task_renew"].manifest["idempotent"] else {})
-    assert tools()["config_unset"].annotations["destructive_hint"]
+@pytest.mark.parametrize(
+    ("facts", "annotations"),
+    [
+        ({"effect": "nothing"}, {"read_only_hint": True, "open_world_hint": False}),
+        (
+            {"effect": "nothing", "idempotent": True},
+            {"read_only_hint": True, "open_world_hint": False},
+        ),
+        ({"effect": "files"}, {"destructive_hint": False, "open_world_hint": False}),
+        (
+            {"effect": "files", "idempotent": True},
+            {"destructive_hint": False, "open_world_hint": False, "idempotent_hint": True},
+        ),
+        (
+            {"effect": "files", "destroys": "The order."},
+            {"destructive_hint": True, "open_world_hint": False},
+        ),
+        (
+            {"effect": "nothing", "runs_what_it_is_given": True},
+            {"destructive_hint": True, "open_world_hint": True},
+        ),
+    ],
+)
+def test_annotations_follow_from_what_the_command_declares(
+    facts: dict[str, Any],
+    annotations: dict[str, bool],
+) -> None:
+    assert described_by(**facts).annotations == annotations
 
 
-def test_an_error_has_the_names_of_the_protocol() -> None:
+def described_by(parameters: Sequence[Parameter] = (), **facts: Any) -> Tool:
+    """Return the tool of a command about which the manifest says this."""
+    manifest = {
+        "command": "order cancel",
+        "summary": "Cancel an order.",
+        "help": "",
+        "effect": "files",
+        "reads": [],
+        "destroys": "",
+        "idempotent": False,
+        "runs_what_it_is_given": False,
+        "data": {"properties": {"effect": {"enum": ["updated"]}}},
+        **facts,
+    }
+    return Tool("order_cancel", manifest, [*parameters])
+
+
+@pytest.mark.parametrize(
+    ("facts", "description"),
+    [
+        ({}, "Cancel an order."),
+        ({"help": "It stays listed."}, "Cancel an order. It stays listed."),
+        ({"destroys": "The bill."}, "Cancel an order. Destroys: The bill."),
+        ({"help": "x" * 313}, f"Cancel an order. {'x' * 313}"),
+        ({"help": "x" * 314}, "Cancel an order."),
+        ({"help": "x" * 314, "destroys": "The bill."}, "Cancel an order. Destroys: The bill."),
+    ],
+)
+def test_a_description_has_all_of_the_help_only_if_that_is_short(
+    facts: dict[str, Any],
+    description: str,
+) -> None:
+    assert described_by(**facts).description == description
+
+
+def test_the_schemas_name_the_parameters_and_the_members_of_the_data() -> None:
+    tool = described_by(
+        [
+            parameter("order", is_required=True, schema={"type": "string"}),
+            parameter("reason", schema={"type": "integer"}),
+            parameter("store", is_shown=False),
+        ]
+    )
+
+    assert tool.input_schema() == {
+        "type": "object",
+        "properties": {"order": {"type": "string"}, "reason": {"type": "integer"}},
+        "required": ["order"],
+    }
+    assert tool.output_schema()["properties"]["data"] == {
+        "type": ["object", "null"],
+        "properties": {"effect": {"type": "string"}},
+    }
+
+
+def test_a_response_has_the_names_of_the_protocol_only_in_its_error() -> None:
     error = {
         "message": "m",
         "suggestion": "To wait for the lock, pass --lock-timeout 2m. Or try again later.",
         "errors": [{"param": "--if-version", "code": "X", "message": "m"}],
     }
+    config_set = tools()["config_set"]
 
-    line = tools()["config_set"].translate_response(json_line({"ok": False, "error": error}))
+    failed = config_set.translate_response(json_line({"ok": False, "data": 1, "error": error}))
+    done = config_set.translate_response(b'{"ok":true, "data":"--if-version"}\n')
 
-    translated = json.loads(line)["error"]
-    expected = 'To wait for the lock, pass lock_timeout: "2m". Or try again later.'
-    assert translated["suggestion"] == expected
-    assert translated["errors"][0]["param"] == "if_version"
+    assert json.loads(failed) == {
+        "ok": False,
+        "data": 1,
+        "error": {
+            "message": "m",
+            "suggestion": 'To wait for the lock, pass lock_timeout: "2m". Or try again later.',
+            "errors": [{"param": "if_version", "code": "X", "message": "m"}],
+        },
+    }
+    assert done == b'{"ok":true, "data":"--if-version"}\n'
 
 
 _SLOW = ("scratch", "outputs", "files")
@@ -237,13 +324,19 @@ def test_whatever_the_arguments_there_is_one_response_and_a_refused_call_changes
 
 
 @pytest.mark.parametrize(
-    ("effect", "reads_only"),
-    [("nothing", True), ("scratch", False), ("server", False)],
+    ("effect", "reads", "reads_only"),
+    [
+        ("nothing", [], True),
+        ("nothing", ["workspace"], True),
+        ("nothing", ["machine"], False),
+        ("scratch", [], False),
+        ("server", [], False),
+    ],
 )
-def test_a_tool_with_an_effect_of_a_part_does_not_only_read(
+def test_only_a_tool_without_any_effect_runs_in_the_process_of_the_server(
     effect: str,
+    reads: list[str],
     reads_only: bool,
 ) -> None:
-    described = {**tools()["config_get"].manifest, "effect": effect}
-
-    assert Tool("order", described, []).reads_only is reads_only
+    """A command that examines the machine starts processes of its own."""
+    assert described_by(effect=effect, reads=reads).reads_only is reads_only

@@ -39,6 +39,18 @@ def test_a_record_that_was_appended_is_read_by_the_next_command(path: Path) -> N
     assert Journal(path).records == {"report": RECORD}
 
 
+def test_a_record_is_a_short_line_that_begins_with_a_newline(path: Path) -> None:
+    """The line before it may have been cut off."""
+    record = BuildRecord(run=["make"], wanted=["x"], inputs={"in": "1"}, needs={})
+
+    Journal(path).append("report", record)
+
+    assert path.read_text() == (
+        '\n["report",{"run":["make"],"wanted":["x"],"inputs":{"in":"1"},"needs":{},'
+        '"version":"","outputs":{},"env":{}}]'
+    )
+
+
 def test_a_workspace_without_a_journal_has_no_records(path: Path) -> None:
     assert Journal(path).records == {}
 

@@ -1,12 +1,14 @@
 """sampletool/sample/plan.py: which targets are stale, and why."""
 
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from sampletool.kit.context import Context
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import failure_of
 from sampletool.sample.errors import InvalidWorkspace
 from sampletool.sample.journal import BuildRecord
 from sampletool.sample.plan import PlannedJob, plan, plan_again, why_stale
@@ -58,6 +60,22 @@ def test_all_targets_are_planned_in_the_order_of_their_needs(workspace: Path) ->
     assert list(planned).index("first") < list(planned).index("second")
     assert {job.reason for job in planned.values()} == {"it was not built before"}
     assert all(job.must_run for job in planned.values())
+    records = {name: job.record for name, job in planned.items()}
+    assert records == {
+        "first": BuildRecord(
+            run=["true"],
+            wanted=["x"],
+            inputs={"in": sha256(b"input").hexdigest()},
+            needs={},
+        ),
+        "second": BuildRecord(
+            run=["true"],
+            wanted=["y"],
+            inputs={},
+            needs={"first": "to be built"},
+        ),
+        "other": BuildRecord(run=["true"], wanted=["z"], inputs={}, needs={}),
+    }
 
 
 def test_only_the_wanted_targets_and_their_needs_are_planned(workspace: Path) -> None:
@@ -110,7 +128,10 @@ def test_a_target_is_up_to_date_after_all_if_its_need_came_out_the_same(
 
     build(outputs, planned["first"], content)
 
-    assert plan_again(planned["second"], outputs).must_run is must_run
+    again = plan_again(planned["second"], outputs)
+
+    assert (again.job, again.must_run) == (planned["second"].job, must_run)
+    assert again.reason == ("the needed target first changed" if must_run else None)
 
 
 def test_a_target_without_needs_is_not_planned_again(workspace: Path) -> None:
@@ -123,10 +144,11 @@ def test_everything_that_keeps_targets_from_being_built_is_reported(workspace: P
     (workspace / "in").unlink()
     (workspace / "out" / "other").mkdir(parents=True)
 
-    with pytest.raises(InvalidWorkspace) as caught:
-        make_plan(Outputs(workspace))
+    caught = failure_of(lambda: make_plan(Outputs(workspace)))
 
-    assert caught.value.context["problems"] == [
+    # `second` needs `first`, which has no plan.
+    assert isinstance(caught, InvalidWorkspace), repr(caught)
+    assert caught.context["problems"] == [
         "line 6, target.first: the input 'in' matches no file",
         f"line 10, target.other: {workspace}/out/other is in the way",
     ]

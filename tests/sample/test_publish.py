@@ -5,6 +5,7 @@ import os
 import stat
 import tempfile
 import threading
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,50 @@ def test_published_outputs_are_linked_and_undamaged(root: Path) -> None:
     assert (root / "out" / "t" / "x").read_text() == "one"
     assert os.readlink(root / "out" / "t") == f"../.tool/out/{store.records['t'].version}"
     assert Outputs(root).damage("t") is None
+
+
+@pytest.mark.parametrize(
+    ("input_changes", "need_is_damaged", "note"),
+    [
+        (False, False, None),
+        (True, False, "the input in changed while it ran, so it will be built again"),
+        (False, True, "the needed target t changed while it ran, so it will be built again"),
+        (True, True, "the input in changed while it ran, so it will be built again"),
+    ],
+)
+def test_what_changed_while_a_command_ran_is_recorded_as_unknown(
+    root: Path,
+    made: Path,
+    input_changes: bool,
+    need_is_damaged: bool,
+    note: str | None,
+) -> None:
+    """So the next build builds the target again."""
+    unknown = "it is not known which content the command has read"
+    store = publish(root, 1, x="one")
+    (root / "in").write_text("one")
+    digest = store.digest(root / "in")
+    need = store.content_of("t")
+    record = BuildRecord(["make"], ["y"], {"in": digest}, {"t": need}, env={"A": "1"})
+    write(made, "y")
+    if input_changes:
+        (root / "in").write_text("two, and longer")
+    if need_is_damaged:
+        (root / "out" / "t").unlink()
+
+    shown_note = store.publish("u", record, made)
+
+    recorded = store.records["u"]
+    assert shown_note == note
+    assert recorded == BuildRecord(
+        run=["make"],
+        wanted=["y"],
+        inputs={"in": unknown if input_changes else digest},
+        needs={"t": unknown if need_is_damaged else need},
+        version=recorded.version,
+        outputs={"y": sha256(b"y").hexdigest()},
+        env={"A": "1"},
+    )
 
 
 def test_a_reader_that_resolves_the_link_once_sees_one_version(root: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from sampletool.audit.commands import audit as module
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.tool import Process, Ran, Tool, describe_option
 from tests.audit.support import candidate, eventually, is_gone, processes_of, script
 
@@ -138,6 +139,21 @@ def test_every_mistake_is_reported_at_once(tool: Tool) -> None:
     assert [mistake["param"] for mistake in ran.error["errors"]] == ["--set", "--get", "--deadline"]
     assert "has no {key}" in ran.error["message"]
     assert "no closing quotation" in ran.error["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("tool set {key} {value}", ""),
+        ("tool set {key}", "'tool set {key}' has no {value}"),
+        ("tool set {value}", "'tool set {value}' has no {key}"),
+    ],
+)
+def test_the_command_that_sets_needs_both_places(text: str, problem: str) -> None:
+    failure = failure_of(lambda: module._parse_set(text))
+
+    assert str(failure or "") == problem
+    assert module._parse_get("tool list").words == ("tool", "list")
 
 
 @pytest.mark.parametrize("runs", ["0", "1", "257"])

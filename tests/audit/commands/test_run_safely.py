@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.audit.serialized_run import pause_before_retry
+from sampletool.audit.commands import run_safely as module
+from sampletool.audit.commands.run_safely import SerializedRun, check_lock_name, default_lock_name
+from sampletool.kit.contract.errors import ToolError
+from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import COMMAND, Tool
@@ -93,49 +96,6 @@ def test_it_waits_no_longer_than_it_may_whatever_the_program_says(
     )
 
     assert (ran.status, ran.stdout) == (3, f"{says}\n".encode())
-
-
-@pytest.mark.parametrize(
-    ("hint", "seconds"),
-    [('"retry_after_ms":44', 0.044), ('"retry_after":4', 4), ('"retry_after_ms":999999', 60)],
-)
-def test_it_waits_for_as_long_as_the_program_says_and_a_minute_at_the_most(
-    tmp_path: Path, hint: str, seconds: float
-) -> None:
-    output = tmp_path / "out"
-
-    output.write_text(f'text\n{{"error":{{"code":"LOCK_HELD",{hint}}}}}\n')
-
-    assert pause_before_retry(output, 1, tries=1) == seconds
-
-
-def test_only_the_last_line_can_be_the_answer(tmp_path: Path) -> None:
-    output = tmp_path / "out"
-
-    output.write_text(f"{_HELD}\ntext\n")
-
-    assert pause_before_retry(output, 1, tries=1) is None
-
-
-@pytest.mark.parametrize(
-    ("answer", "is_held"),
-    [
-        ('{"data":{"code":"X"},"error":{"code":"LOCK_HELD"}}', True),
-        ('{"warnings":[{"code":"X"}],"code":"LOCK_HELD"}', True),
-        ('{"data":{"tasks":[{"code":"LOCK_HELD"}]},"error":{"code":"PARTIAL"}}', False),
-        ('{"tasks":[{"code":"LOCK_HELD"}],"error":"one has failed"}', False),
-        ('[{"code":"LOCK_HELD"}]', False),
-    ],
-)
-def test_only_the_error_of_an_answer_says_that_its_lock_is_held(
-    tmp_path: Path, answer: str, is_held: bool
-) -> None:
-    """A program that was refused one of several locks must not do everything again."""
-    output = tmp_path / "out"
-
-    output.write_text(answer)
-
-    assert (pause_before_retry(output, 3, tries=1) is not None) == is_held
 
 
 def test_what_is_no_answer_is_output(tool: Tool) -> None:
@@ -252,8 +212,9 @@ def test_the_program_sees_the_session_and_nothing_is_left_in_it(tool: Tool, home
     )
 
     assert ran.stdout.startswith(b"s1\n")
-    (session,) = home.rglob("s1")
-    assert [path.name for path in session.iterdir() if not path.name.startswith(".")] == []
+    sessions = list(home.rglob("s1"))
+    assert len(sessions) == 1
+    assert [path.name for path in sessions[0].iterdir() if path.name[0] != "."] == []
 
 
 def test_what_cannot_be_run_is_an_answer_on_stdout(tool: Tool) -> None:
@@ -328,3 +289,80 @@ def test_input_that_comes_too_late_is_reported(tool: Tool) -> None:
 
     assert process.returncode == 0
     assert b'"code":"STDIN_NOT_READ"' in stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "tries", "lines"),
+    [
+        (None, 0, ["/bin/git would run while holding the lock git."]),
+        (0, 1, []),
+        (0, 2, ["/bin/git exited with 0 after 2 attempts."]),
+        (75, 6, ["/bin/git exited with 75 after 6 attempts."]),
+    ],
+)
+def test_a_person_reads_about_a_forecast_and_about_several_attempts(
+    status: int | None,
+    tries: int,
+    lines: list[str],
+) -> None:
+    assert SerializedRun("/bin/git", "git", status, tries).lines() == lines
+
+
+@pytest.mark.parametrize(
+    ("status", "has_written_output", "outcome"),
+    [
+        (0, True, None),
+        (0, False, ("OUTPUT_LOST", 1)),
+        (7, True, ("PROGRAM_FAILED", 7)),
+        (7, False, ("PROGRAM_FAILED", 7)),
+    ],
+)
+def test_a_run_has_succeeded_if_its_exit_code_is_0_and_its_output_was_written(
+    status: int,
+    has_written_output: bool,
+    outcome: tuple[str, int] | None,
+) -> None:
+    run = SerializedRun("/bin/git", "git", status, tries=1)
+
+    failure = failure_of(lambda: module._check_success(run, has_written_output=has_written_output))
+
+    if outcome is None:
+        assert failure is None
+    else:
+        assert isinstance(failure, ToolError), repr(failure)
+        assert (failure.code, failure.exit_status) == outcome
+        assert failure.data == run
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        ("git", "git"),
+        ("/usr/bin/git-lfs", "git-lfs"),
+        ("./.-my tool+", "my-tool-"),
+        ("...", "program"),
+        ("x" * 65, "x" * 64),
+    ],
+)
+def test_the_lock_has_the_name_of_the_program_unless_another_one_is_given(
+    program: str,
+    name: str,
+) -> None:
+    assert default_lock_name(program) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "is_valid"),
+    [
+        ("a", True),
+        ("9._-", True),
+        ("x" * 64, True),
+        ("x" * 65, False),
+        (".a", False),
+        ("a/b", False),
+    ],
+)
+def test_the_name_of_a_lock_has_1_to_64_characters(name: str, is_valid: bool) -> None:
+    failure = failure_of(lambda: check_lock_name(name))
+
+    assert (failure is None) is is_valid, failure

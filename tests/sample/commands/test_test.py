@@ -1,9 +1,18 @@
 """tool test"""
 
+from pathlib import Path
+from typing import NoReturn
+
 import pytest
 
+from sampletool.kit.context import Context
+from sampletool.kit.safety.signals import Signals
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Tool
+from sampletool.sample.commands import test as module
+from sampletool.sample.job import Job
+from sampletool.sample.journal import BuildRecord
+from sampletool.sample.plan import PlannedJob
 from tests.sample.support import (
     PATIENCE_SECONDS,
     are_gone,
@@ -150,3 +159,53 @@ def test_a_check_may_have_the_name_of_a_target(tool: Tool, check: str) -> None:
     ran = tool("test", "--build")
 
     assert {told["status"] for told in ran.data["checks"]} == {"passed"}
+
+
+@pytest.mark.parametrize(("first_build", "mode"), [(True, "exclusive"), (False, "shared")])
+def test_tests_share_the_build_lock_unless_they_build_first(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    first_build: bool,
+    mode: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tool.toml").touch()
+    asked: list[object] = []
+
+    def build_lock(_context: object, *arguments: object, **options: object) -> NoReturn:
+        asked.append((*arguments, options))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "build_lock", build_lock)
+
+    with pytest.raises(KeyboardInterrupt):
+        module.test(Context(Signals()), [], 3, first_build=first_build, force_unlock=True)
+
+    assert asked == [(mode, 3, {"force_unlock": True})]
+
+
+def test_each_target_that_checks_need_is_built_and_looked_for_once() -> None:
+    checks = [Job("c", needs=("a", "b")), Job("d", needs=("b", "e")), Job("f")]
+
+    assert module._needs_of(checks) == ["a", "b", "e"]
+
+
+def test_a_check_runs_each_time() -> None:
+    check = Job("c", run=("true",))
+
+    assert module._plan_check(check) == PlannedJob(
+        job=check,
+        record=BuildRecord(run=[], wanted=[], inputs={}, needs={}),
+        must_run=True,
+    )
+
+
+def test_a_forecast_shows_the_checks_and_runs_none(tool: Tool) -> None:
+    declare(tool, check("c", "touch $TOOL_WORKSPACE/ran") + check("d", "true"))
+
+    all_checks, one = tool("test", "--dry-run"), tool("test", "d", "--dry-run")
+
+    would_run = {"status": "would_run"}
+    assert all_checks.data == {"checks": [{"name": "c", **would_run}, {"name": "d", **would_run}]}
+    assert one.data == {"checks": [{"name": "d", **would_run}]}
+    assert not (tool.cwd / "ran").exists()
