@@ -16,6 +16,13 @@ _PLAY = re.compile(
     re.MULTILINE,
 )
 """`[Play it](explorer.md "scenario")` on a line of its own."""
+_HOW_TO_GET_EXPLORER = re.compile(
+    (
+        r"To choose the order of the steps yourself, run `tool lab explore [\w-]+`, which creates "
+        r"a page called the explorer\. Then open this page in a browser\."
+    ).replace(" ", r"\s")
+)
+"""What a page says above the link. On the site, the explorer is already there."""
 _FRAME = """```{{raw}} html
 <iframe class="explorer" src="{src}" loading="lazy" scrolling="no"
  title="The explorer: you choose which worker goes next"></iframe>
@@ -32,6 +39,7 @@ def prepare_page(_app: object, page: str, source: list[str]) -> None:
     if page in PAGES_ELSEWHERE:
         text = _ROOT_LINK.sub(rf"]({REPOSITORY}/blob/main/\g<file>", text)
     text = _with_links_to_pages(text)
+    text = _HOW_TO_GET_EXPLORER.sub("Choose the order of the steps yourself:", text)
     text = _PLAY.sub(_explorer, text)
     text = with_objects(page, text)
     source[0] = text + _toctrees(page)

@@ -11,6 +11,7 @@ piece.
 
 import argparse
 import keyword
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ _WORD = re.compile(r"[a-z](-?[a-z0-9]){0,29}")
 
 _USAGE = (
     f"Use NAME=add for `{PROGRAM} add`, or NAME=item/add for `{PROGRAM} item add`. "
-    "A name has small letters, digits and single dashes, and at most 30 of them."
+    "A name begins with a lowercase letter. It has up to 30 lowercase letters and digits, "
+    "and may have single dashes between them."
 )
 
 _TAKEN_FOLDERS = {
@@ -68,12 +70,25 @@ class NewCommand:
         """The names of the modules of these words, such as `open_it`."""
         return [module_name(word) for word in self.words]
 
+    @property
+    def path(self) -> str:
+        """The path of the module in the project."""
+        *folders, module = self.modules
+        return "/".join([PACKAGE, self.part, "commands", *folders, f"{module}.py"])
+
+    @property
+    def test_path(self) -> str:
+        """The path of the tests in the project."""
+        return f"tests/{self.part}/commands/test_{'_'.join(self.modules)}.py"
+
 
 def parse_name(text: str) -> tuple[str | None, str]:
     """Return the group and the name of a command. The group is None at the top level.
 
     Raise Refused if the text is no such name.
     """
+    if not text:
+        raise Refused(f"The name of the command is missing. {_USAGE}")
     *groups, name = text.split("/")
     words = [*groups, name]
     if len(groups) > 1 or not all(_WORD.fullmatch(word) for word in words):
@@ -192,9 +207,6 @@ def new_files(command: NewCommand) -> dict[str, str]:
     for path, text in _init_files(command).items():
         if not (ROOT / path).exists():
             files[path] = text
-    *folders, module = command.modules
-    command_path = "/".join([PACKAGE, command.part, "commands", *folders, f"{module}.py"])
-    test_path = f"tests/{command.part}/commands/test_{'_'.join(command.modules)}.py"
     names = {
         "program": PROGRAM,
         "words": " ".join(command.words),
@@ -205,8 +217,8 @@ def new_files(command: NewCommand) -> dict[str, str]:
     command_template, test_template = COMMAND, TEST
     if command.is_plain:
         command_template, test_template = PLAIN_COMMAND, PLAIN_TEST
-    files[command_path] = _code_from(command_template, names)
-    files[test_path] = _code_from(test_template, names)
+    files[command.path] = _code_from(command_template, names)
+    files[command.test_path] = _code_from(test_template, names)
     return files
 
 
@@ -293,7 +305,7 @@ def _parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Create the command, and print the path of each new file."""
+    """Create the command, and print the path of each new file and what to do next."""
     require_project()
     options = _parse_arguments(arguments)
     try:
@@ -308,8 +320,22 @@ def main(arguments: list[str]) -> None:
         write_files(files)
     except Refused as refused:
         raise SystemExit(str(refused)) from None
-    for path in files:
-        sys.stdout.write(f"{path}\n")
+    for line in _report(command, list(files)):
+        sys.stdout.write(f"{line}\n")
+
+
+def _report(command: NewCommand, created_paths: list[str]) -> list[str]:
+    """Return the lines that say which files were created, and what to do next."""
+    # The program is installed next to the Python that runs this.
+    program = os.path.relpath(Path(sys.executable).with_name(PROGRAM))
+    return [
+        "Created:",
+        *(f"  {path}" for path in created_paths),
+        "The command works already. Next:",
+        f"  {program} {' '.join(command.words)} --help",
+        f"  make test TESTS={command.test_path}",
+        f"Then edit {command.path} and its tests, and run `make check`.",
+    ]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import pytest
 from sampletool.kit import new_command as generator
 from sampletool.kit.new_command import NewCommand
 from sampletool.kit.part_discovery import part_names
-from sampletool.kit.program import PACKAGE
+from sampletool.kit.program import PACKAGE, PROGRAM
 from sampletool.kit.project import ROOT
 from sampletool.kit.testing.tool import Tool
 from sampletool.kit.testing.trees import (
@@ -63,6 +63,12 @@ def new_command(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]
         text=True,
         check=False,
     )
+
+
+def listed_files(ran: subprocess.CompletedProcess[str]) -> list[str]:
+    """Return the paths that the generator lists as created."""
+    listed, _, _ = ran.stdout.removeprefix("Created:\n").partition("The command works already.")
+    return [line.strip() for line in listed.splitlines()]
 
 
 def changed(tree: Path) -> list[str]:
@@ -168,7 +174,7 @@ def test_a_new_group_is_a_new_part(tree: Path, tool: Tool) -> None:
     ran = new_command(tree, "gift-box/open-it", "--plain")
 
     assert ran.returncode == 0, ran.stderr
-    created = ran.stdout.splitlines()
+    created = listed_files(ran)
     assert sorted(created) == sorted(line.removeprefix("?? ") for line in changed(tree))
     assert f"{PACKAGE}/gift_box/commands/gift_box/open_it.py" in created
     assert "tests/gift_box/commands/test_gift_box_open_it.py" in created
@@ -226,6 +232,17 @@ def test_the_part_can_be_named(tree: Path, name: str, part: str, path: str) -> N
 
     assert ran.returncode == 0, ran.stderr
     assert f"{PACKAGE}/{path}\n" in ran.stdout
+
+
+def test_the_next_steps_run_the_command_and_its_tests(tree: Path) -> None:
+    ran = new_command(tree, "gift-box/open-it")
+
+    steps = ran.stdout.partition("Next:\n")[2].splitlines()
+    program, *words = steps[0].split()
+    assert Path(program).name == PROGRAM
+    assert words == ["gift-box", "open-it", "--help"]
+    assert steps[1] == "  make test TESTS=tests/gift_box/commands/test_gift_box_open_it.py"
+    assert f"edit {PACKAGE}/gift_box/commands/gift_box/open_it.py" in steps[2]
 
 
 # Refusals
@@ -300,13 +317,20 @@ def test_if_there_are_several_parts_or_none_the_user_must_name_one(tree: Path) -
 
 
 @pytest.mark.parametrize(
-    "name", ["", "/x", "x/", "a/b/c", "../x", "A/b", "a_b/c", "1a/b", "a--b/c", "a/b\n", "x" * 31]
+    "name", ["/x", "x/", "a/b/c", "../x", "A/b", "a_b/c", "1a/b", "a--b/c", "a/b\n", "x" * 31]
 )
 def test_a_text_that_is_no_name_is_refused_with_the_right_form(tree: Path, name: str) -> None:
     ran = new_command(tree, "--", name)
 
     assert (ran.returncode, changed(tree)) == (1, [])
     assert "cannot be the name of a command. Use NAME=add for" in ran.stderr
+
+
+def test_without_a_name_the_user_is_told_to_pass_one(tree: Path) -> None:
+    ran = new_command(tree, "--", "")
+
+    assert (ran.returncode, changed(tree)) == (1, [])
+    assert ran.stderr.startswith("The name of the command is missing. Use NAME=add for")
 
 
 def test_if_a_file_cannot_be_created_none_is_left(tree: Path) -> None:

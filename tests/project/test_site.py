@@ -65,6 +65,14 @@ def test_a_page_that_is_outside_of_docs_is_on_the_site_and_links_lead_to_it(site
     assert 'id="added"' in changes
 
 
+def test_a_page_that_shows_the_explorer_does_not_say_how_to_create_it(site: Path) -> None:
+    race = (site / "lab" / "stale-lock.html").read_text()
+
+    assert '<iframe class="explorer"' in race
+    assert "Choose the order of the steps yourself:" in race
+    assert "creates a page called the explorer" not in race
+
+
 def test_commands_options_settings_variables_and_errors_are_in_the_index(site: Path) -> None:
     index = (site / "genindex.html").read_text()
 

@@ -7,7 +7,7 @@ when the last of them is closed, whatever happens to their processes.
 A wait must end on a signal or at a deadline, but a call of flock() that blocks cannot be told to
 give up: after a signal, Python calls it again. So a thread blocks in flock() (see Waiter), and its
 caller waits for the thread, for signals and for the deadline at the same time. Waiting in the
-kernel's queue takes no processor time, and a process that asks later never goes first. With
+kernel's queue takes no processor time, and a process that asks later rarely goes first. With
 polling, neither is true.
 
 filelock takes the exclusive lock and releases it. It cannot take a shared lock on a descriptor, and

@@ -26,7 +26,7 @@ _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^\$ ", re.MULTILINE)
 _CONTINUATION_PROMPT = re.compile(r"^> ?")
 
-_ANY_LINES = re.escape("\n...")
+_ANY_LINES = r"(?:\n.*)*"
 _ANY_TEXT = re.escape("...")
 
 
@@ -75,10 +75,15 @@ def _parse_command(part: str, line: int) -> Command:
 
 def matches(expected: str, actual: str) -> bool:
     """Return whether a command has printed what the page expects."""
-    pattern = re.escape(expected.rstrip("\n"))
-    pattern = pattern.replace(_ANY_LINES, r"(?:\n.*)*")
-    pattern = pattern.replace(_ANY_TEXT, r"[^\n]*")
-    return re.fullmatch(pattern, actual.rstrip("\n")) is not None
+    pattern = ""
+    for line in expected.rstrip("\n").split("\n"):
+        if line == "...":
+            pattern += _ANY_LINES
+        else:
+            pattern += r"\n" + re.escape(line).replace(_ANY_TEXT, r"[^\n]*")
+    # In the pattern, each line begins with the end of the line before it.
+    actual_lines = "\n" + actual.rstrip("\n")
+    return re.fullmatch(pattern, actual_lines) is not None
 
 
 class Terminal:

@@ -155,14 +155,22 @@ class Checkout:
 
 _SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-_NEW_CODE = (f"{PACKAGE}/stock", "tests/stock", f"{PACKAGE}/gift_box", "tests/gift_box")
+_NEW_CODE = (
+    f"{PACKAGE}/stock",
+    "tests/stock",
+    f"{PACKAGE}/parcel",
+    "tests/parcel",
+    f"{PACKAGE}/gift_box",
+    "tests/gift_box",
+)
 
 
 def test_its_own_tests_pass_and_no_rule_is_broken(tree: Path, tool: Tool) -> None:
     checkout = Checkout(tree, tool)
     copy_mypy_cache(tree)
-    (shell_commands,) = _SHELL_BLOCK.findall(_PAGE.read_text())
+    create_from_template, run_the_example = _SHELL_BLOCK.findall(_PAGE.read_text())
 
+    checkout.run("bash", "-euc", create_from_template)
     for arguments in (
         ["gift-box/open-it"],
         ["gift-box/import", "--plain"],
@@ -172,7 +180,7 @@ def test_its_own_tests_pass_and_no_rule_is_broken(tree: Path, tool: Tool) -> Non
     checkout.run_module(f"{PACKAGE}.kit.testing.pages")
     checkout.run_module("pytest", "tests/stock", "tests/gift_box")
     checkout.run_module("pytest", "--rules")
-    checkout.run("bash", "-euc", shell_commands)
+    checkout.run("bash", "-euc", run_the_example)
     checkout.run_module("ruff", "check", "--no-cache", *_NEW_CODE)
     checkout.run_module("ruff", "format", "--no-cache", "--check", *_NEW_CODE)
     checkout.run_module("mypy", *_NEW_CODE)

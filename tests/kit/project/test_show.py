@@ -1,5 +1,8 @@
 """sampletool/kit/testing/show: `make run` works whichever parts there are."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from sampletool.kit.program import KIT
@@ -35,3 +38,25 @@ def test_the_demonstration_of_a_part_is_shown_too(tmp_path: Path) -> None:
 
     assert "Two books\n---------\nThey are in True.\n" in shown
     assert "docs/index.md" in shown
+
+
+def test_ctrl_c_stops_the_demonstrations_without_a_traceback(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    (tmp_path / "scratch").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"{KIT}.testing.show"],
+        cwd=ledger.directory,
+        env={**ledger.environ, "TMPDIR": str(tmp_path / "scratch")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate()
+
+    assert (process.returncode, stderr) == (130, "")
+    assert stdout.endswith("Stopped by Ctrl-C.\n")
+    assert list((tmp_path / "scratch").iterdir()) == []

@@ -119,7 +119,10 @@ ReadUserFileOption = Annotated[
 ]
 ChangeUserFileOption = Annotated[
     bool,
-    typer.Option("--global", help="Change your personal settings, even in a workspace."),
+    typer.Option(
+        "--global",
+        help=f"Change your personal settings, even in a directory with {WORKSPACE_FILE}.",
+    ),
 ]
 IfVersionOption = Annotated[
     str | None,

@@ -7,11 +7,17 @@ from typing import Any
 from ...contract.command_spec import CommandSpec
 from ...contract.help_page import option_item
 from ...effects import all_effects
-from ...program import PROGRAM
+from ...program import PROGRAM, WORKSPACE_FILE
 from .markdown import bullets, code_block, folded_json, page, table
 
 Described = dict[str, Any]
 """A command, an option or an argument, as the manifest describes it."""
+
+
+_ABOUT_WORKSPACES = (
+    f"A *workspace* is a directory that contains the file `{WORKSPACE_FILE}`. "
+    "The directories inside it belong to the workspace, too."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +55,8 @@ def _blocks(command: Command) -> Iterator[str]:
     described = command.described
     yield f"{described['summary']} {described['help']}".strip()
     yield code_block("text", described["usage"])
+    if _mentions_workspaces(described):
+        yield _ABOUT_WORKSPACES
 
     yield "## Examples"
     yield code_block("sh", "\n".join([*described["before"], *described["examples"]]))
@@ -75,6 +83,14 @@ def _blocks(command: Command) -> Iterator[str]:
     yield "## Errors"
     yield "Besides [the errors of every command](errors.md), this command can fail with these:"
     yield _error_table(command)
+
+
+def _mentions_workspaces(described: Described) -> bool:
+    """Return whether a reader of the page has to know what a workspace is."""
+    texts = [described["summary"], described["help"]]
+    texts += [param["help"] for param in described["arguments"] + described["options"]]
+    texts += described["errors"]
+    return any("workspace" in text.lower() for text in texts)
 
 
 def param_blocks(param: Described) -> Iterator[str]:

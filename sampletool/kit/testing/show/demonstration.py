@@ -5,6 +5,7 @@ tool. Then comes the demonstration of each part that has one, in its docs/PART/s
 """
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,16 @@ TOOL_SET = [*TOOL, "config", "set"]
 
 
 def main() -> None:
+    """Print all demonstrations, then what to do next. Ctrl-C stops this with a short notice."""
+    try:
+        show_all()
+    except KeyboardInterrupt:
+        say()
+        say("Stopped by Ctrl-C.")
+        raise SystemExit(128 + signal.SIGINT) from None
+
+
+def show_all() -> None:
     """Print all demonstrations, then what to do next."""
     with tempfile.TemporaryDirectory(prefix=f"{PACKAGE}-") as directory:
         scratch = Path(directory)
@@ -67,16 +78,22 @@ def count_saved(command: list[str], directory: Path) -> int:
     file = directory / WORKSPACE_FILE
     file.write_text("[settings]\n")
     processes = []
-    for number in range(PROCESSES):
-        process = subprocess.Popen(
-            [*command, f"key{number}", str(number)],
-            cwd=directory,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        processes.append(process)
-    for process in processes:
-        wait_for(process)
+    try:
+        for number in range(PROCESSES):
+            process = subprocess.Popen(
+                [*command, f"key{number}", str(number)],
+                cwd=directory,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            processes.append(process)
+        for process in processes:
+            wait_for(process)
+    finally:
+        # After Ctrl-C, the directory is deleted. A process that still runs could write to it.
+        for process in processes:
+            process.kill()
+            process.wait()
     try:
         return len(tomllib.loads(file.read_text())["settings"])
     except (tomllib.TOMLDecodeError, KeyError):
