@@ -110,7 +110,7 @@ CONSTANTS = (
     ),
     Constant("worker._FIRST_DELAY_MS", 1_000, "less: a task that fails is tried in a loop"),
     Constant(
-        "worker._GRACE_SECONDS",
+        "worker._LONGEST_GRACE_SECONDS",
         5.0,
         "less: commands have no time to clean up before their lease ends",
     ),
@@ -129,6 +129,7 @@ CONSTANTS = (
     Constant(
         "worker._MAX_DOUBLINGS", 16, "more: the number is huge; less: the delay stops growing"
     ),
+    Constant("worker._MAX_ID_IN_FILE_NAME", 150, "more: a file name is longer than 255 bytes"),
     Constant("worker._MAX_FAILURES", 100, "more: the response of a long run fills the memory"),
 )
 

@@ -515,15 +515,23 @@ def test_a_command_is_killed_a_quarter_of_its_lease_before_the_end_and_at_most_1
     ],
 )
 def test_a_command_is_asked_to_exit_15_seconds_before_its_lease_expires_and_killed_after_5(
-    watched: Watched, left: float, sent: list[int], lost: int
+    watched: Watched,
+    left: float,
+    sent: list[int],
+    lost: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     watched.set_seconds_left(left)
+
+    notices: list[str] = []
+    monkeypatch.setattr(watched.worker.context, "progress", notices.append)
 
     watched.worker._end_commands_in_time()
     watched.worker._end_commands_in_time()
 
     assert watched.signals_sent == sent
     assert watched.worker.lost == lost
+    assert len(notices) == len(sent)
 
 
 @pytest.mark.parametrize(("left", "verbs"), [(40 + MOMENT, []), (40 - MOMENT, ["task_renew"])])
@@ -569,6 +577,39 @@ def test_a_worker_asks_an_empty_queue_again_after_half_a_second(watched: Watched
     watched.worker.wait()
 
     assert watched.fake_time.now - started_at == 0.5
+
+
+@pytest.mark.parametrize(
+    ("lease_ms", "has_ended", "is_reachable", "seconds"),
+    [
+        (60_000, False, True, 0.5),
+        (4_000, False, True, 0.2),
+        (4_000, True, True, 0.0),
+        (60_000, True, False, 0.5),
+        (4_000, True, False, 0.2),
+    ],
+)
+def test_a_worker_looks_at_its_commands_twice_a_second_and_20_times_per_lease(
+    watched: Watched,
+    lease_ms: int,
+    has_ended: bool,
+    is_reachable: bool,
+    seconds: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If a command has ended, it is reported at once, unless the store is unreachable."""
+    (command,) = watched.worker.running.values()
+    waits: list[float] = []
+    monkeypatch.setattr(watched.worker.children, "next_exit", waits.append)
+    watched.worker.options = replace(watched.worker.options, lease_ms=lease_ms)
+    if has_ended:
+        watched.worker.ended.append(cast(Any, command))
+    if not is_reachable:
+        watched.worker.unreachable_since = watched.fake_time.now
+
+    watched.worker.wait()
+
+    assert waits == [seconds]
 
 
 def report_failure(
