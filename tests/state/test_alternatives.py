@@ -25,6 +25,7 @@ from sampletool.state.sqlite import _PERMISSION_ERRORS, _SYNCHRONOUS_NAMES, Sqli
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
 from sampletool.state.worker import Worker, WorkOptions
+from tests.state.support.outcomes import raises
 from tests.state.support.store_client import make_policy
 
 SQLITE = {
@@ -318,7 +319,7 @@ def test_each_refusal_of_the_script_carries_its_facts(
     monkeypatch.setattr(store, "_migrate_once", lambda: None)
     monkeypatch.setattr(store, "_script", lambda keys, arguments: [code, *facts])
 
-    with pytest.raises(ToolError, match=re.escape(message)) as refused:
+    with raises(ToolError, match=re.escape(message)) as refused:
         store.counter_add("c", 1)
 
     assert refused.value.code == code
@@ -360,7 +361,7 @@ def test_each_scheme_of_redis_names_such_a_store_with_its_kind_of_connection(sch
 @pytest.mark.parametrize("sign", OPTION_SIGNS)
 def test_an_option_in_a_url_is_not_shown_and_must_not_be_a_password(sign: str) -> None:
     assert shown_url(f"redis://h/0{sign}password=hunter2") == "redis://h/0"
-    with pytest.raises(InvalidValues, match="password"):
+    with raises(InvalidValues, match="password"):
         refuse_password(f"redis://h/0{sign}password=hunter2")
 
 
@@ -368,7 +369,7 @@ def test_an_option_in_a_url_is_not_shown_and_must_not_be_a_password(sign: str) -
     "option", ["password=x", "scram_client_key=x", "pass%77ord=x", "sslpassword=x", "token=x"]
 )
 def test_each_option_that_is_secret_is_refused_on_a_command_line(option: str) -> None:
-    with pytest.raises(InvalidValues, match="password"):
+    with raises(InvalidValues, match="password"):
         refuse_password(f"postgresql://h/d?{option}")
 
 
@@ -484,6 +485,6 @@ def test_a_prefix_and_a_cursor_may_be_empty_but_not_unprintable(kind: str, tmp_p
     cursor = "\n" if kind == "cursor" else ""
 
     assert store.state_list("", "", 1) == []
-    with pytest.raises(InvalidValues, match="1 to 200"):
+    with raises(InvalidValues, match="1 to 200"):
         store.state_list(prefix, cursor, 1)
     store.close()

@@ -10,6 +10,7 @@ from sampletool.kit.context import Context
 from sampletool.kit.contract.errors import ExtraNotInstalled
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.connect import connect_for_command, open_store
+from tests.state.support.outcomes import raises
 from tests.state.support.store_client import make_policy
 
 
@@ -17,7 +18,7 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.delitem(sys.modules, "sampletool.state.redis", raising=False)
 
-    with pytest.raises(ExtraNotInstalled) as missing:
+    with raises(ExtraNotInstalled) as missing:
         open_store("redis://127.0.0.1:1/0", None, make_policy())
 
     assert (

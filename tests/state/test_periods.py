@@ -31,7 +31,7 @@ from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker, WorkOptions, margin_seconds
 from tests.state.support.claims import claim_one, fence
-from tests.state.support.outcomes import outcome, statuses
+from tests.state.support.outcomes import outcome, raises, statuses
 from tests.state.support.stores import Backend
 
 START_MS = 1_800_000_000_000
@@ -141,7 +141,7 @@ def test_a_lease_lasts_until_its_end_and_then_others_can_claim_the_task(
     clock.advance_to(60_000)
 
     assert statuses(store) == {"expired": 1}
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_renew("a", task.generation, lease_ms=60_000)
     assert claim_one(store, "bob").generation == task.generation + 1
 
@@ -320,7 +320,7 @@ def test_an_unreachable_server_is_asked_again_for_the_requested_time_and_at_leas
         asked_at.append(fake_time.elapsed)
         raise NoReply("unreachable", was_sent=False)
 
-    with pytest.raises(StoreUnavailable):
+    with raises(StoreUnavailable):
         send(Request("redis://h"), make_policy(fake_time, patience, longest), ask)
 
     assert asked_at[:3] == [0, 0.05, 0.1]
@@ -344,7 +344,7 @@ def test_a_signal_in_the_pause_before_the_next_attempt_ends_the_wait(
 
     monkeypatch.setattr(policy.signals, "wait", wait)
 
-    with pytest.raises(Interrupted):
+    with raises(Interrupted):
         send(Request("redis://h"), policy, ask)
 
     assert len(attempts) == 1
@@ -354,7 +354,7 @@ def test_a_write_whose_outcome_is_unknown_is_not_repeated(fake_time: FakeTime) -
     def ask(_deadline: float, _is_repetition: bool) -> None:
         raise NoReply("cut", was_sent=True)
 
-    with pytest.raises(OutcomeUnknown):
+    with raises(OutcomeUnknown):
         send(Request("redis://h", "counter add hits", "unsafe"), make_policy(fake_time, 10), ask)
 
     assert fake_time.elapsed == 0
@@ -372,7 +372,7 @@ def test_a_busy_file_is_tried_again_for_the_requested_time(
         error.sqlite_errorname = "SQLITE_BUSY_SNAPSHOT"
         raise error
 
-    with pytest.raises(StoreBusy):
+    with raises(StoreBusy):
         store._retry_while_busy(busy)
 
     assert waits <= round(fake_time.elapsed - 0.05, 6) < waits + 0.06
@@ -393,7 +393,7 @@ def test_an_update_that_others_overtake_is_tried_ten_times_with_growing_pauses(
     monkeypatch.setattr(random, "uniform", lambda _least, most: most)
     monkeypatch.setattr(fake_time, "sleep", pauses.append)
 
-    with pytest.raises(VersionConflict):
+    with raises(VersionConflict):
         update.update(cast(Store, Overtaken()), "key", lambda value: value)
 
     assert pauses == [0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5]

@@ -18,7 +18,7 @@ from sampletool.state.connect import open_store
 from sampletool.state.errors import StoreBusy, StoreUnavailable, StoreUnsafe
 from sampletool.state.postgres import SCHEMA_STEPS, PostgresStore, _in_driver_syntax
 from sampletool.state.protocol import NewTask, Once
-from tests.state.support.outcomes import outcome
+from tests.state.support.outcomes import outcome, raises
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
@@ -48,7 +48,7 @@ def test_who_needs_the_same_name_as_a_paused_client_may_give_up(backend: SharedB
     client.go()
     assert client.wait_until_stopped()
 
-    with pytest.raises(StoreBusy):
+    with raises(StoreBusy):
         store.counter_add("hits", 1)
 
     client.resume()
@@ -98,7 +98,7 @@ def test_a_server_that_cannot_hold_every_text_is_refused(admin_url: str, encodin
         )
         store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_policy())
 
-        with pytest.raises(StoreUnsafe, match=encoding):
+        with raises(StoreUnsafe, match=encoding):
             store.counter_add("hits", 1)
 
         store.close()
@@ -127,7 +127,7 @@ def test_a_role_without_a_connection_left_is_not_a_wrong_password(admin_url: str
         admin.execute(f"CREATE ROLE {name} LOGIN CONNECTION LIMIT 0")
         url = admin_url.replace("test@", f"{name}@")
 
-        with pytest.raises(StoreUnavailable, match="no free connection") as refused:
+        with raises(StoreUnavailable, match="no free connection") as refused:
             open_store(url, None, make_policy(patience=0.0, min_server_seconds=0.1)).counter_add(
                 "hits", 1
             )
@@ -139,7 +139,7 @@ def test_a_role_without_a_connection_left_is_not_a_wrong_password(admin_url: str
 def test_a_database_that_is_not_there_is_said_at_once(admin_url: str) -> None:
     began = time.monotonic()
 
-    with pytest.raises(InvalidValues, match="no database"):
+    with raises(InvalidValues, match="no database"):
         open_store(admin_url.replace("/postgres?", "/none?"), None, make_policy()).counter_add(
             "hits", 1
         )
@@ -198,7 +198,7 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
         outsider.execute("UPDATE tool_counters SET value = value")
         Thread(target=signal_when_it_waits, args=(terms.signals, backend.url)).start()
 
-        with pytest.raises(Interrupted):
+        with raises(Interrupted):
             store.counter_add("hits", 1)
 
         wait_until(lambda: waiting_for_locks(backend.url) == 0)
@@ -242,7 +242,7 @@ def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(
     slow = PostgresStore(backend.url, make_policy(patience=0.0, min_server_seconds=0.1))
     slow.counter_add("hits", 1)
 
-    with pytest.raises(StoreUnavailable, match="in time"):
+    with raises(StoreUnavailable, match="in time"):
         slow.look(lambda db: db.rows("SELECT pg_sleep(600)"))
     assert not slow.current_connection().closed, (
         "a client that has to give up closes the connection"

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from redis.exceptions import BusyLoadingError
 
 from sampletool.kit.contract.errors import InvalidValues
 from sampletool.state.exchange import Request
 from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
-from tests.state.support.outcomes import statuses
+from tests.state.support.outcomes import raises, statuses
 from tests.state.support.servers import Server
 from tests.state.support.stores import SharedBackend
 
@@ -82,7 +81,7 @@ def test_more_tasks_than_a_script_may_add_are_refused(
 ) -> None:
     store: Store = make_backend("valkey").open()
 
-    with pytest.raises(InvalidValues, match="at once"):
+    with raises(InvalidValues, match="at once"):
         store.task_add("work", [NewTask("x") for _ in range(1001)])
 
     assert statuses(store, "work") == {}

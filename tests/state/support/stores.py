@@ -12,11 +12,10 @@ import signal
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, cast
 
-from sampletool.kit.contract.expected import EXPECTED
 from sampletool.kit.testing.forked import fork_server, start_python
 from sampletool.state.connect import open_store
 from sampletool.state.memory import MemoryStore
@@ -29,7 +28,6 @@ from tests.state.support.waiting import state_of, wait_until_stopped
 STDERR = 2
 """The descriptor of stderr. The errors of clients are part of the output of the test."""
 _LONGEST_SECONDS = 90
-VERBS = tuple(name for name in vars(Store) if name.startswith(("counter_", "state_", "task_")))
 
 
 @dataclass
@@ -52,7 +50,6 @@ class SharedBackend:
             patience=patience, min_server_seconds=min_server_seconds, dry_run=dry_run
         )
         store = open_store(self.url, None, policy)
-        check_errors(store)
         self.opened.append(store)
         return store
 
@@ -75,30 +72,6 @@ class SharedBackend:
             client.kill()
         for store in self.opened:
             store.close()
-
-
-def check_errors(store: Store) -> None:
-    """Let each verb of this store fail the test if it breaks a promise of protocol.py.
-
-    If a verb fails, it raises an error of this program, and never one of a driver.
-    """
-    for name in VERBS:
-        setattr(store, name, _checked(getattr(store, name)))
-
-
-def _checked(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the verb, with an assertion about its errors."""
-
-    @wraps(verb)
-    def call(*args: Any, **options: Any) -> Any:
-        try:
-            return verb(*args, **options)
-        except EXPECTED:
-            raise
-        except Exception as error:
-            raise AssertionError(f"{verb.__name__} raised {error!r}, which is not ours") from error
-
-    return call
 
 
 @cache
@@ -203,5 +176,4 @@ class _Waiting:
         def call(*args: Any, **options: Any) -> Any:
             return self._runner.run(method(*args, **options))
 
-        call.__name__ = verb
-        return _checked(call)
+        return call
