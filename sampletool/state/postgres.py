@@ -178,16 +178,27 @@ class Link(psycopg.Connection[Any]):
             return []
         return cursor.fetchall()
 
-    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
-        """Execute a statement for each of the values. Return how many rows each has changed."""
+    def execute_each(
+        self,
+        statement: str,
+        values: list[dict[str, Any]],
+    ) -> list[dict[str, Any]]:
+        """Execute a statement for each of the values. Return those with which it changed a row."""
         if not values:
             return []
+        cursor = self.cursor()
         if len(values) == 1:
             # executemany() would start a pipeline, which costs as much as the statement.
-            return [self.execute(_in_driver_syntax(statement), values[0]).rowcount]
-        cursor = self.cursor()
-        cursor.executemany(_in_driver_syntax(statement), values, returning=True)
-        return [result.rowcount for result in cursor.results()]
+            cursor.execute(_in_driver_syntax(statement), values[0])
+        else:
+            cursor.executemany(_in_driver_syntax(statement), values, returning=True)
+        effective = []
+        for row in values:
+            if cursor.rowcount > 0:
+                effective.append(row)
+            # Go to the result of the next row. After the last one, this does nothing.
+            cursor.nextset()
+        return effective
 
     def lock_name(self, name: str) -> None:
         """Wait until no other transaction has locked this name, and lock it for this one."""

@@ -58,7 +58,7 @@ class Watching:
         self._asked.append((statement, values))
         return self._session.rows(statement, **values)
 
-    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
         self._asked += [(statement, one) for one in values[:1]]
         return self._session.execute_each(statement, values)
 

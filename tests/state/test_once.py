@@ -59,6 +59,35 @@ def test_a_claim_whose_worker_has_no_chosen_name_is_repeated_under_any(backend: 
         another.task_claim("work", "run-2", lease_ms=LONG, count=2, once=Once("k"), is_named=False)
 
 
+@pytest.mark.parametrize("options", [{"delay_ms": 1}, {"max_attempts": 0}, {"max_attempts": 1}])
+def test_a_key_that_added_tasks_is_refused_with_other_options(
+    store: Store, options: dict[str, int]
+) -> None:
+    store.task_add("work", [NewTask("x")], Once("k"))
+
+    again = outcome(lambda: store.task_add("work", [NewTask("x")], Once("k"), **options))
+
+    assert again == "IDEMPOTENCY_KEY_REUSED"
+    assert store.task_left("work") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"lease_ms": LONG + 1}, {"count": 2}, {"max_attempts": 1}, {"finish": [Fence("a", 1)]}],
+)
+def test_a_key_that_claimed_tasks_is_refused_with_other_options(
+    store: Store, options: dict[str, Any]
+) -> None:
+    store.task_add("work", [NewTask("x", "a"), NewTask("x", "b")])
+    store.task_claim("work", "ann", lease_ms=LONG, once=Once("k"))
+
+    other = {"lease_ms": LONG, **options}
+    again = outcome(lambda: store.task_claim("work", "ann", once=Once("k"), **other))
+
+    assert again == "IDEMPOTENCY_KEY_REUSED"
+    assert [task.status for task in store.task_list("work", None, 0, 9)] == ["claimed", "free"]
+
+
 def test_the_longest_names_of_any_script_fit_together(store: Store) -> None:
     """A row of an index of PostgreSQL has at most 2,700 bytes. These names hardly compress."""
     characters = iter(random.Random(1).sample(range(0x20000, 0x2A6D0), 600))

@@ -318,6 +318,7 @@ def test_an_unreachable_server_is_asked_again_for_the_requested_time_and_at_leas
 
     def ask(_deadline: float, _is_repetition: bool) -> None:
         asked_at.append(fake_time.elapsed)
+        assert len(asked_at) < 10_000, "it would ask without an end"
         raise NoReply("unreachable", was_sent=False)
 
     with raises(StoreUnavailable):
@@ -335,6 +336,7 @@ def test_a_signal_in_the_pause_before_the_next_attempt_ends_the_wait(
 
     def ask(_deadline: float, _is_repetition: bool) -> None:
         attempts.append(fake_time.elapsed)
+        assert len(attempts) < 10_000, "it would ask without an end"
         raise NoReply("unreachable", was_sent=False)
 
     def wait(seconds: float, _descriptors: Any = ()) -> list[int]:
@@ -368,6 +370,7 @@ def test_a_busy_file_is_tried_again_for_the_requested_time(
 
     def busy() -> None:
         fake_time.advance(0.05)
+        assert fake_time.elapsed < 60, "it would wait without an end"
         error = sqlite3.OperationalError("database is locked")
         error.sqlite_errorname = "SQLITE_BUSY_SNAPSHOT"
         raise error

@@ -234,6 +234,23 @@ def test_a_list_of_a_status_has_each_task_once_whether_or_not_a_claim_has_notice
     assert [task.id for task in store.task_list(None, "free", 0, 9)] == ["10", "11"]
 
 
+@pytest.mark.parametrize(("max_attempts", "status"), [(0, "expired"), (1, "failed")])
+def test_a_list_of_a_status_has_only_the_tasks_of_its_queue(
+    store: Store, max_attempts: int, status: str
+) -> None:
+    """No claim has noticed yet that the leases have expired."""
+    for queue in ("work", "other"):
+        store.task_add(queue, [NewTask("x", queue)])
+        store.task_claim(queue, "ann", lease_ms=0, max_attempts=max_attempts)
+
+    listed = store.task_list("work", status, 0, 9)
+    first = store.task_list(None, status, 0, 1)
+
+    assert [(task.id, task.status) for task in listed] == [("work", status)]
+    assert [task.id for task in first] == ["work"]
+    assert [task.id for task in store.task_list(None, status, first[0].position, 9)] == ["other"]
+
+
 def test_a_store_of_an_earlier_version_lists_its_tasks_by_status(
     make_backend: Callable[[str], SharedBackend],
 ) -> None:

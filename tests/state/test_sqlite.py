@@ -20,7 +20,7 @@ from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.processors import one_processor
 from sampletool.state.connect import open_store
 from sampletool.state.sqlite import SCHEMA_STEPS as SQLITE_STEPS
-from sampletool.state.sqlite import SqliteStore
+from sampletool.state.sqlite import Connection, SqliteStore
 from tests.state.support.outcomes import outcome, raises
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
@@ -229,6 +229,31 @@ def test_an_outsider_who_locks_the_file_is_waited_for_until_the_deadline(tmp_pat
     outsider.close()
     assert store.counter_add("hits", 1).value == 2
     store.close()
+
+
+def test_a_file_with_the_current_schema_is_not_upgraded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade is a commit, and a commit flushes the disk."""
+    upgraded: list[sqlite3.Connection] = []
+    upgrade = SqliteStore._upgrade
+
+    def record(store: SqliteStore, db: Connection) -> None:
+        upgraded.append(db)
+        upgrade(store, db)
+
+    monkeypatch.setattr(SqliteStore, "_upgrade", record)
+    first = SqliteStore(tmp_path / "state.db", make_policy())
+    first.counter_add("hits", 1)
+    assert len(upgraded) == 1
+    second = SqliteStore(tmp_path / "state.db", make_policy())
+
+    second.counter_add("hits", 1)
+
+    assert len(upgraded) == 1
+    assert second.counter_get("hits") == 2
+    first.close()
+    second.close()
 
 
 def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:

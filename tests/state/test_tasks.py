@@ -40,8 +40,9 @@ def test_adding_is_idempotent_by_id_and_all_or_nothing(store: Store) -> None:
     ]
 
     for queue, body in (("work", "z"), ("other", "x")):
-        with raises(TaskConflict):
+        with raises(TaskConflict) as refused:
             store.task_add(queue, [NewTask("new", "c"), NewTask(body, "a")])
+        assert refused.value.context == {"task": "a"}
 
     assert [task.id for task in store.task_list(None, None, 0, 10)] == ["a", "b"]
 
