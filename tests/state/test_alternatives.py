@@ -25,7 +25,7 @@ from sampletool.state.sqlite import _PERMISSION_ERRORS, _SYNCHRONOUS_NAMES, Sqli
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
 from sampletool.state.worker import Worker, WorkOptions
-from tests.state.support.outcomes import raises
+from tests.state.support.outcomes import outcome, raises
 from tests.state.support.store_client import make_policy
 
 SQLITE = {
@@ -116,7 +116,8 @@ def refused_by_postgres() -> Callable[[str, str, bool], Exception]:
 
     def refused(state: str, text: str, was_sent: bool) -> Exception:
         kind = psycopg.errors.lookup(state) if state else psycopg.OperationalError
-        return store._our_error(kind(text), was_sent=was_sent)
+        error: Exception = outcome(lambda: store._our_error(kind(text), was_sent=was_sent))
+        return error
 
     return refused
 
@@ -197,7 +198,11 @@ def test_each_setting_of_postgres_that_loses_writes_is_a_problem(
     monkeypatch.setattr(store, "look", lambda body: body(session))
     monkeypatch.setattr(store, "_send", lambda request, body, tables: body(session))
 
-    assert store.describe().problems == [f"{name} is off"]
+    description = outcome(store.describe)
+    assert description.problems == [f"{name} is off"]
+    protecting = ("fsync", "synchronous_commit", "full_page_writes")
+    assert description.settings == {setting: settings[setting] for setting in protecting}
+    assert description.server == "PostgreSQL 18 (postgresql://h/d)"
 
 
 # Redis
@@ -236,7 +241,7 @@ def test_each_error_of_redis_becomes_an_error_of_ours(kind: str, text: str) -> N
     pytest.importorskip("redis")
     store: Any = open_store("redis://h", None, make_policy())
 
-    error = store._our_error(redis_error(kind, text), was_sent=True)
+    error = outcome(lambda: store._our_error(redis_error(kind, text), was_sent=True))
 
     if isinstance(error, NoReply):
         assert REDIS[kind, text] == ("sent" if error.was_sent else "not sent")

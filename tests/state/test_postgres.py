@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Thread
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -286,3 +288,27 @@ def test_a_delay_is_a_value_and_no_other_statement(backend: SharedBackend) -> No
         return int(_in_driver_syntax.cache_info().currsize)
 
     assert fail_once(900_001) == fail_once(900_002)
+
+
+@pytest.mark.parametrize(
+    ("patience", "lock_ms", "statement_ms"),
+    [(0, 1, 2500), (1, 1000, 2500), (3, 3000, 3500)],
+)
+def test_each_transaction_begins_with_limits(
+    patience: float, lock_ms: int, statement_ms: int
+) -> None:
+    """The server gives up a statement half a second later than the caller, and says why."""
+    store = PostgresStore("postgresql://h/d?schema=mine", make_policy(patience=patience))
+    messages: list[bytes] = []
+    link: Any = SimpleNamespace(execute=messages.append)
+
+    store._begin(link, "SELECT 1")
+
+    assert messages[0].decode().split(";") == [
+        "BEGIN",
+        f"SET LOCAL lock_timeout = {lock_ms}",
+        f"SET LOCAL statement_timeout = {statement_ms}",
+        "SET LOCAL idle_in_transaction_session_timeout = 2000",
+        'SET LOCAL search_path = "mine"',
+        "SELECT 1",
+    ]
