@@ -55,14 +55,11 @@ IDLE_SECONDS = 0.5
 _CANNOT_START_EXIT_CODE = 126
 """The exit code of a shell for a command that exists but cannot be started."""
 
-_FIRST_DELAY_MS = 1000
-"""How long a task is delayed after its first failed attempt. The delay doubles each time."""
+_LONGEST_DELAYS_MS = (1000, 2000, 4000, 8000, 16_000, 32_000, 60_000)
+"""How long a task is delayed at most after its first failed attempt, its second one, and so on.
 
-_LONGEST_DELAY_MS = 60_000
-"""How long a task is delayed after any failed attempt, at most."""
-
-_MAX_DOUBLINGS = 16
-"""More would not change the delay, but could make the number huge."""
+The last delay is that of all later attempts, too.
+"""
 
 _MAX_BODY_IN_ENVIRONMENT = 16_384
 """How many characters of a body are also in the environment of the command."""
@@ -801,7 +798,6 @@ def _delay_ms(attempts: int) -> int:
 
     The delay is partly random, so that tasks that failed together are not tried again together.
     """
-    doublings = min(attempts - 1, _MAX_DOUBLINGS)
-    doubled_ms: int = _FIRST_DELAY_MS * 2**doublings
-    longest_ms = min(_LONGEST_DELAY_MS, doubled_ms)
+    number_of_delay = min(attempts, len(_LONGEST_DELAYS_MS))
+    longest_ms = _LONGEST_DELAYS_MS[number_of_delay - 1]
     return round(longest_ms * random.uniform(0.5, 1))

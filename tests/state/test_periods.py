@@ -635,7 +635,17 @@ def report_failure(
 
 @pytest.mark.parametrize(
     ("attempts", "longest_ms"),
-    [(1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (16, 60_000), (10_000, 60_000)],
+    [
+        (1, 1_000),
+        (2, 2_000),
+        (3, 4_000),
+        (4, 8_000),
+        (5, 16_000),
+        (6, 32_000),
+        (7, 60_000),
+        (8, 60_000),
+        (10_000, 60_000),
+    ],
 )
 def test_a_failed_task_is_delayed_twice_as_long_each_time_and_at_most_a_minute(
     watched: Watched, attempts: int, longest_ms: int, monkeypatch: pytest.MonkeyPatch
