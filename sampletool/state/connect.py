@@ -76,6 +76,7 @@ def connect_for_command(
     The option --store names it, or the variable or the setting. `max_seconds` limits each verb.
     """
 
+    # It reads `policy`, which is created below. The store calls it later.
     @contextmanager
     def hold_lock(path: Path, name: str, is_recorded: bool) -> Iterator[None]:
         lock = context.make_lock(path, name)
@@ -135,7 +136,8 @@ def _file_of(
         directory = state_directory()
         return directory / _FILE_NAME, partial(private_directory, directory)
     name = url.removeprefix(_SQLITE_PREFIX)
-    # In sqlite://name, the name would be a host.
+    # In sqlite://name, the name would be a host. With a slash at its end, a name is a directory. No
+    # path contains NUL.
     is_absolute_file = name.startswith("/") and not name.endswith("/")
     if not is_absolute_file or "\0" in name:
         problem = f"{shown_url(url)!r} does not name a file"
@@ -146,5 +148,6 @@ def _file_of(
 
 
 def _require_directory(directory: Path) -> None:
+    """Raise FileNotFound if there is no directory: one that the caller chose is not created."""
     if not directory.is_dir():
         raise FileNotFound(str(directory))

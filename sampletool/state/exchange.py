@@ -88,6 +88,7 @@ def send(
     OutcomeUnknown if the change may have been made then.
     """
     give_up_at = time.monotonic() + policy.seconds_from_now(policy.min_server_seconds)
+    # Whether an earlier attempt may have made the change.
     is_uncertain = False
     while True:
         try:
@@ -96,12 +97,14 @@ def send(
             if failure.was_sent and request.change is not None:
                 is_uncertain = True
             _check_signals(request, policy, is_uncertain)
-            if time.monotonic() >= give_up_at or not _may_repeat(request, is_uncertain):
+            is_late = time.monotonic() >= give_up_at
+            if is_late or not _may_repeat(request, is_uncertain):
                 _give_up(request, failure.reason, is_uncertain)
         except ToolError as refusal:
             if is_uncertain and request.repetition == "harmless":
-                # The first attempt may have made the change, and have caused this refusal. With a
-                # key, the store would have remembered that.
+                # The first attempt may have made the change, and so have caused this refusal: the
+                # claim that it has released, for example, is no longer current. With a key or a
+                # fence, the store remembers the change, and does not refuse its repetition.
                 reason = f"the second attempt was refused: {refusal.message}"
                 raise _outcome_unknown(request, reason) from refusal
             raise
@@ -111,7 +114,10 @@ def send(
 
 def _may_repeat(request: Request, is_uncertain: bool) -> bool:
     """Return whether another attempt cannot make the change twice."""
-    return request.repetition != "unsafe" or not is_uncertain
+    if is_uncertain:
+        return request.repetition != "unsafe"
+    # Certainly, no attempt has made the change.
+    return True
 
 
 def _check_signals(request: Request, policy: RetryPolicy, is_uncertain: bool) -> None:
@@ -123,6 +129,7 @@ def _check_signals(request: Request, policy: RetryPolicy, is_uncertain: bool) ->
 
 
 def _give_up(request: Request, reason: str, is_uncertain: bool) -> NoReturn:
+    """Raise the error for a request that got no reply."""
     if is_uncertain:
         raise _outcome_unknown(request, reason)
     raise StoreUnavailable(store=request.store, reason=reason)
@@ -137,8 +144,9 @@ def connect_in_thread(
     watch: Watch,
     close: Callable[[T], object],
 ) -> T:
-    """Return `connect()`, or raise what it raises.
+    """Return `connect()`, or raise what it raises. It runs in a thread.
 
+    A driver that looks up the name of a host cannot be interrupted. The thread can be left alone.
     Raise TimeoutError if the exchange is over first. The connection is then closed as soon as it
     exists: the thread continues until `connect` has returned.
     """

@@ -75,11 +75,17 @@ Then the server ends the transaction and releases its locks. The client may be p
 _UNDONE_STATES = ("25P03", "57014", "40")
 """The SQLSTATEs, or their beginnings, of a transaction that the server has undone.
 
-The client was silent, the transaction took too long, or it was in the way of others.
+* 25P03: the client was silent for too long.
+* 57014: a statement took too long.
+* 40: the transaction was in the way of others, for example in a deadlock.
 """
 
 _LOST_STATES = ("57P", "08")
-"""The server starts or shuts down, or the connection is lost."""
+"""The beginnings of the SQLSTATEs of a connection that is lost.
+
+* 57P: the server starts or shuts down.
+* 08: the connection has failed.
+"""
 
 _REFUSALS: dict[str, type[PathError]] = {
     "42501": errors.StoreForbidden,
@@ -130,7 +136,7 @@ class Link(psycopg.Connection[Any]):
 
     is_repetition = False
     watch: Watch | None = None
-    """The limits of the exchange. None while the connection is being set up."""
+    """The limits of the current exchange. None while the driver still connects."""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """Wait for the server. psycopg calls this for each reply, with a generator."""
@@ -178,16 +184,27 @@ class Link(psycopg.Connection[Any]):
             return []
         return cursor.fetchall()
 
-    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
-        """Execute a statement for each of the values. Return how many rows each has changed."""
+    def execute_each(
+        self,
+        statement: str,
+        values: list[dict[str, Any]],
+    ) -> list[dict[str, Any]]:
+        """Execute a statement for each of the values. Return those with which it changed a row."""
         if not values:
             return []
+        cursor = self.cursor()
         if len(values) == 1:
             # executemany() would start a pipeline, which costs as much as the statement.
-            return [self.execute(_in_driver_syntax(statement), values[0]).rowcount]
-        cursor = self.cursor()
-        cursor.executemany(_in_driver_syntax(statement), values, returning=True)
-        return [result.rowcount for result in cursor.results()]
+            cursor.execute(_in_driver_syntax(statement), values[0])
+        else:
+            cursor.executemany(_in_driver_syntax(statement), values, returning=True)
+        effective = []
+        for row in values:
+            if cursor.rowcount > 0:
+                effective.append(row)
+            # Go to the result of the next row. After the last one, this does nothing.
+            cursor.nextset()
+        return effective
 
     def lock_name(self, name: str) -> None:
         """Wait until no other transaction has locked this name, and lock it for this one."""
@@ -195,7 +212,12 @@ class Link(psycopg.Connection[Any]):
 
 
 _Tables = Literal["created", "required", "optional"]
-"""What happens if a database has no tables: create them, raise _NoTables, or do without them."""
+"""What an attempt does if the database has no tables.
+
+* "created": it creates them.
+* "required": it raises _NoTables.
+* "optional": nothing, because it needs no tables.
+"""
 
 
 class _NoTables(Exception):
@@ -218,7 +240,10 @@ class PostgresStore(SqlStore):
         self._url, self._schema_name = take_store_name(url, "schema")
         self._watch = Watch(policy.signals)
         self._has_schema = False
-        """Whether the database has the schema. A dry run creates it for a moment only."""
+        """Whether the database is known to have the tables of the current version.
+
+        A dry run creates them in a transaction that is undone, so this stays False.
+        """
 
     def transact(self, body: Callable[[Session], T], write: Write | None = None) -> T:
         """Return what `body` returns, and commit. If it raises an error, undo everything."""
@@ -244,14 +269,16 @@ class PostgresStore(SqlStore):
         If there are tables, this fails if this user may not change them.
         """
         settings = dict(self._send(Request(store=self._shown_url), _read_settings, "optional"))
+        version = settings.pop("server_version")
+        # Each of the other settings protects data, so it should be on.
+        problems = [f"{name} is off" for name, setting in settings.items() if setting == "off"]
         try:
             self.look(_update_nothing)
         except _NoTables:
             settings["tables"] = "do not exist yet. The first write creates them"
-        version = settings.pop("server_version")
         return ServerDescription(
             server=f"PostgreSQL {version} ({self._shown_url})",
-            problems=[f"{name} is off" for name, setting in settings.items() if setting == "off"],
+            problems=problems,
             settings=settings,
         )
 
@@ -263,6 +290,8 @@ class PostgresStore(SqlStore):
         return description.to_health(server_ms)
 
     def _send(self, request: Request, body: Callable[[Session], T], tables: _Tables) -> T:
+        """Return what `body` returns in a transaction, which is repeated where that is harmless."""
+
         def attempt(give_up_at: float, is_repetition: bool) -> T:
             return self._attempt(body, give_up_at, tables=tables, is_repetition=is_repetition)
 
@@ -276,18 +305,18 @@ class PostgresStore(SqlStore):
         tables: _Tables,
         is_repetition: bool,
     ) -> T:
-        """Make one attempt at a transaction. Raise NoReply if the connection is lost."""
+        """Make one attempt at a transaction. Raise NoReply if the connection is lost.
+
+        `is_repetition` is whether an earlier attempt may have succeeded: its reply was lost.
+        """
+        # Before COMMIT is sent, a lost connection undoes everything. Afterwards, the server may
+        # have made the change.
         is_commit_sent = False
         try:
             # Wait longer than the server does (see `_begin`), so that its own reason arrives.
             link = self._connected(give_up_at + 2 * _GRACE_SECONDS)
             link.is_repetition = is_repetition
-            if tables != "optional" and not self._has_schema:
-                self._prepare(link, may_create=tables == "created")
-            if tables == "optional":
-                self._begin(link)
-            else:
-                self._begin_if_not_newer(link)
+            self._begin_with_tables(link, tables)
             result = body(link)
             if not self._policy.dry_run:
                 is_commit_sent = True
@@ -340,13 +369,26 @@ class PostgresStore(SqlStore):
         # In a thread: looking up a host name cannot be interrupted.
         return connect_in_thread(connect, self._watch, Link.close)
 
+    def _begin_with_tables(self, link: Link, tables: _Tables) -> None:
+        """Start a transaction. First create or upgrade the tables if that is necessary."""
+        if tables == "optional":
+            self._begin(link)
+            return
+        if not self._has_schema:
+            self._prepare(link, may_create=tables == "created")
+        self._begin_if_not_newer(link)
+
     def _begin(self, link: Link, *more_statements: str) -> psycopg.Cursor[Any]:
-        """Start a transaction with time limits. All of it is one message, so one round trip."""
+        """Start a transaction with time limits. All of it is one message, so one round trip.
+
+        If a limit is exceeded, the server raises the error, and undoes the transaction. A statement
+        gets more time than a lock, so that the error says what it waited for.
+        """
         lock_seconds = self._policy.seconds_from_now()
         statement_seconds = self._policy.seconds_from_now(self._policy.min_server_seconds)
+        # At least 1 ms: PostgreSQL takes 0 for no limit at all.
         lock_ms = max(1, round(lock_seconds * 1000))
-        grace_ms = round(_GRACE_SECONDS * 1000)
-        statement_ms = max(lock_ms, round(statement_seconds * 1000)) + grace_ms
+        statement_ms = round((statement_seconds + _GRACE_SECONDS) * 1000)
         statements = [
             "BEGIN",
             f"SET LOCAL lock_timeout = {lock_ms}",
@@ -390,11 +432,12 @@ class PostgresStore(SqlStore):
         if version == 0 and not may_create:
             raise _NoTables
         self._upgrade(link)
-        # Otherwise the transaction stays open. The next BEGIN in it does nothing, and it is undone
-        # at the end of the attempt.
-        if may_create and not self._policy.dry_run:
+        may_commit = may_create and not self._policy.dry_run
+        if may_commit:
             link.commit()
             self._has_schema = True
+        # Otherwise the transaction stays open. The next BEGIN in it does nothing, and the end of
+        # the attempt undoes it.
 
     def _upgrade(self, link: Link) -> None:
         """Execute the schema steps that are missing, in the current transaction."""
@@ -456,23 +499,34 @@ class PostgresStore(SqlStore):
         *,
         was_sent: bool,
     ) -> Exception:
-        """Return NoReply if the connection is lost, and one of our own errors otherwise."""
+        """Return what to raise instead of an error of the driver.
+
+        It is NoReply if another attempt may succeed, and one of our own errors otherwise.
+        `was_sent` is whether COMMIT was sent, so that the server may have made the change.
+        """
         if isinstance(error, TimeoutError):
             return NoReply("it did not reply in time", was_sent=was_sent)
-        if isinstance(error, driver_errors.LockNotAvailable):
-            return self._policy.busy_error(self._shown_url)
-        if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
+        if _is_url_refused(error):
             problem = f"{self._shown_url} is not the URL of a PostgreSQL server"
             return invalid_store(self._url, problem)
-        sqlstate = error.sqlstate or ""
-        if _is_connection_lost(error):
-            permanent_error = self._permanent_error(error)
-            if permanent_error is not None:
-                return permanent_error
-            return NoReply(_temporary_reason(error), was_sent=was_sent)
+        if not _is_connection_lost(error):
+            return self._statement_error(error)
+        permanent_error = self._permanent_error(error)
+        if permanent_error is not None:
+            return permanent_error
+        return NoReply(_temporary_reason(error), was_sent=was_sent)
+
+    def _statement_error(self, error: psycopg.Error) -> Exception:
+        """Return what to raise if the server has replied that it did not execute a statement."""
+        if isinstance(error, driver_errors.LockNotAvailable):
+            return self._policy.busy_error(self._shown_url)
+        # A few errors of the driver itself have no SQLSTATE. They are failures, too.
+        sqlstate = str(error.sqlstate)
         if sqlstate.startswith(_UNDONE_STATES):
-            # The server has undone it, so this is certain, even if COMMIT was sent.
+            # The server says that it has made no change. So this is certain, even if COMMIT was
+            # sent, and another attempt cannot make the change twice.
             return NoReply(_temporary_reason(error), was_sent=False)
+        # Later lines may quote values of the caller.
         first_line = redact(str(error).partition("\n")[0])
         error_class = _REFUSALS.get(sqlstate, errors.StoreFailure)
         return error_class(self._shown_url, first_line)
@@ -505,6 +559,7 @@ def _go_to_last_result(cursor: psycopg.Cursor[Any]) -> None:
 
 
 def _read_clock(db: Session) -> list[Any]:
+    """Return one row with the time of the server, in milliseconds since 1970."""
     return db.rows(f"SELECT {db.now}")
 
 
@@ -514,6 +569,7 @@ def _update_nothing(db: Session) -> None:
 
 
 def _read_settings(db: Session) -> list[Any]:
+    """Return rows of the name and the value of a setting: the version, and what protects data."""
     return db.rows(
         """
         SELECT name, setting FROM pg_settings WHERE name IN
@@ -528,6 +584,11 @@ def _in_driver_syntax(statement: str) -> Any:
     return re.sub(r"(?<!:):([a-z]\w*)", r"%(\1)s", statement)
 
 
+def _is_url_refused(error: psycopg.Error) -> bool:
+    """Return whether the driver has refused the URL, before it has asked any server."""
+    return isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None
+
+
 def _is_connection_lost(error: psycopg.Error) -> bool:
     """Return whether this is about the connection or the server, and not about a statement."""
     if not isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
@@ -537,6 +598,7 @@ def _is_connection_lost(error: psycopg.Error) -> bool:
 
 
 def _temporary_reason(error: psycopg.Error) -> str:
+    """Return why the server is unreachable now, in our own words."""
     for pattern, reason in _TEMPORARY_REASONS.items():
         if re.search(pattern, str(error), re.IGNORECASE):
             return reason

@@ -148,6 +148,14 @@ class Claim(NamedTuple):
     """Where commands for these tasks may still run, because their worker was killed."""
 
 
+class CleanedPage(NamedTuple):
+    """The result of looking at some tasks, and removing the old ones."""
+
+    removed: int
+    next_position: int
+    """The position of the last task that was looked at. 0 if no tasks follow it."""
+
+
 Status = Literal["free", "claimed", "expired", "done", "failed", "cancelled"]
 """The status of a task.
 

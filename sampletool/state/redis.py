@@ -36,6 +36,7 @@ from .store_url import invalid_store, shown_url, take_store_name
 T = TypeVar("T")
 
 _SCHEMA = 3
+"""The version of what the script stores. It refuses a store with a higher one."""
 
 _DEFAULT_PREFIX = "{sampletool}"
 """The beginning of all keys. A store with a name of its own has that in the braces, too.
@@ -48,7 +49,11 @@ _DRIVER_SCHEMES = {"valkey": "redis", "valkeys": "rediss", "redis+unix": "unix"}
 """The schemes that the driver knows under another name."""
 
 _MAX_TASKS_AT_ONCE = 1000
+"""How many tasks one script adds. While a script runs, the server does nothing else."""
+
 _LOOK_SECONDS = 0.05
+"""How long to wait for a reply before looking for a signal and at the deadline."""
+
 _HANDSHAKE_SECONDS = 1.0
 """How long TLS may take before the server is asked whether it speaks TLS at all.
 
@@ -62,6 +67,8 @@ _QUOTED = re.compile("\n|, with args|`|'")
 """Where an error of a server may start to quote what it was sent, which may be a password."""
 
 _SHOWN_SETTINGS = ("maxmemory_policy", "aof_enabled", "role", "appendfsync")
+"""The settings that decide whether the server keeps its data."""
+
 _LOGIN_REFUSALS = ("NOAUTH", "WRONGPASS")
 """The codes with which a server refuses a login.
 
@@ -136,10 +143,8 @@ class RedisStore(Store):
         """Make the change."""
         self._check_server_once()
         self._migrate_once()
-        if write.verb == "task_add" and len(write.arguments["tasks"]) > _MAX_TASKS_AT_ONCE:
-            problem = f"a Redis store takes at most {_MAX_TASKS_AT_ONCE} tasks at once"
-            hint = "Add them with several commands."
-            raise InvalidValues(Mistake("BODY", "INVALID_VALUE", problem, suggestion=hint))
+        if write.verb == "task_add":
+            _refuse_too_many_tasks(write.arguments["tasks"])
         request = Request(
             store=self._shown_url,
             change=write.describe(),
@@ -161,11 +166,17 @@ class RedisStore(Store):
         return self._read_once(verb, arguments)
 
     def _read_once(self, verb: str, arguments: dict[str, Any]) -> Any:
+        """Return what one call of the script reads."""
         # A forecast makes no changes, and neither does a read.
         request = Request(store=self._shown_url)
         return self._run_script(request, verb, arguments, is_forecast=True).data
 
     def _read_list(self, verb: str, arguments: dict[str, Any]) -> list[Any]:
+        """Return the rows of a list, which the script reads in several calls.
+
+        One call may stop early, so that it does not take long. It returns the rows that it has
+        found, and the cursor to continue after: "" at the end of the list.
+        """
         rows: list[Any] = []
         limit = arguments["limit"]
         cursor = arguments["cursor"]
@@ -173,33 +184,35 @@ class RedisStore(Store):
             rest = {**arguments, "cursor": cursor, "limit": limit - len(rows)}
             page, cursor = self._read_once(verb, rest)
             rows += page
-            if cursor == "":
+            is_end_of_list = cursor == ""
+            if is_end_of_list:
                 break
         return rows
 
     def health(self) -> Health:
         """Return the state of the server."""
-        asked_at = time.time()
-        seconds, microseconds = self._ask(self._client.time)
-        server_time = seconds + microseconds / 1_000_000
-        # The server read its clock at some moment between question and answer: take the middle.
-        own_time = (asked_at + time.time()) / 2
+        clock_skew_ms = self._measure_clock_skew()
         info = self._read_info()
         if info:
             # Only an administrator may run CONFIG.
             with suppress(errors.StoreForbidden):
                 info = {**info, **self._ask(lambda: self._client.config_get("appendfsync"))}
-        server = "Redis or Valkey"
-        if "valkey_version" in info:
-            server = f"Valkey {info['valkey_version']}"
-        elif "redis_version" in info:
-            server = f"Redis {info['redis_version']}"
         return Health(
-            server=f"{server} ({self._shown_url})",
+            server=f"{_server_name(info)} ({self._shown_url})",
             problems=_find_problems(info),
-            clock_skew_ms=round((server_time - own_time) * 1000),
+            clock_skew_ms=clock_skew_ms,
             settings={name: str(info[name]) for name in _SHOWN_SETTINGS if name in info},
         )
+
+    def _measure_clock_skew(self) -> int:
+        """Return how many milliseconds the clock of the server is ahead of that of this machine."""
+        asked_at = time.time()
+        seconds, microseconds = self._ask(self._client.time)
+        replied_at = time.time()
+        server_time: float = seconds + microseconds / 1_000_000
+        # The server has read its clock at some moment between the two: take the middle.
+        own_time = (asked_at + replied_at) / 2
+        return round((server_time - own_time) * 1000)
 
     def close(self) -> None:
         """Close the connection."""
@@ -258,7 +271,10 @@ class RedisStore(Store):
         write: Write | None = None,
         is_forecast: bool,
     ) -> Reply:
-        """Run a verb of the script, and return its reply. Raise the error of a refusal."""
+        """Run a verb of the script, and return its reply. Raise the error of a refusal.
+
+        A forecast returns what the verb would return, but changes nothing.
+        """
         # The script finds its arguments by their places: see the first lines of redis.lua.
         sent = [verb, _SCHEMA, int(is_forecast), *_once_arguments(write)]
         for argument in arguments.values():
@@ -273,14 +289,21 @@ class RedisStore(Store):
         return self._send(request, run)
 
     def _to_reply(self, returned: list[Any], write: Write | None) -> Reply:
-        """Return the reply that the script has returned, or raise the error of a refusal."""
+        """Return the reply that the script has returned, or raise the error of a refusal.
+
+        The script returns a list. It begins with "done" or "again", which the data follows, or with
+        the code of a refusal, which its facts follow: see `_REFUSALS`.
+        """
         kind, *facts = returned
         if kind == "done":
-            return Reply(facts[0])
+            (data,) = facts
+            return Reply(data)
         if kind == "again":
-            return Reply(facts[0], is_replayed=True)
+            (data,) = facts
+            return Reply(data, is_replayed=True)
         if kind == "STATE_TOO_NEW":
-            raise errors.StateTooNew(store=self._shown_url, found=facts[0], known=_SCHEMA)
+            (found,) = facts
+            raise errors.StateTooNew(store=self._shown_url, found=found, known=_SCHEMA)
         if kind == "IDEMPOTENCY_KEY_REUSED" and write is not None:
             raise write.key_reused_error()
         error_class, names = _REFUSALS[kind]
@@ -306,7 +329,7 @@ class RedisStore(Store):
         """List the tasks of a store of version 0.2 under their status.
 
         This takes many short calls, so that other clients do not have to wait. They can do the same
-        at the same time.
+        at the same time. Each call returns "done" if nothing is left to do.
         """
         if self._is_migrated or self._policy.dry_run:
             return
@@ -354,26 +377,22 @@ class RedisStore(Store):
         """Return what to raise instead of an error of the driver.
 
         It is NoReply if there was no reply, so that another attempt can follow, or a ToolError.
+        `was_sent` is whether the request may have reached the server.
         """
         refusal = self._refusal(error)
         if refusal is not None:
             return refusal
-        text = str(error)
-        for pattern, reason in _PERMANENT_REASONS.items():
-            if re.search(pattern, text, re.IGNORECASE):
-                return errors.StoreMisconfigured(store=self._shown_url, reason=reason)
-        if isinstance(error, ssl.SSLError):
-            return errors.StoreMisconfigured(
-                store=self._shown_url,
-                reason=_UNREADABLE_CERTIFICATE,
-            )
-        # A server that is BUSY runs a slow script, and can be asked again.
-        if isinstance(error, exceptions.ResponseError) and not text.startswith("BUSY"):
-            harmless_text = _QUOTED.split(text)[0]
+        permanent_reason = _permanent_reason(error)
+        if permanent_reason is not None:
+            return errors.StoreMisconfigured(store=self._shown_url, reason=permanent_reason)
+        if _is_failure_of_command(error):
+            harmless_text = _QUOTED.split(str(error))[0]
             return errors.StoreFailure(self._shown_url, harmless_text)
-        if isinstance(error, _NOT_DONE):
-            was_sent = False
-        return NoReply(_temporary_reason(error), was_sent=was_sent)
+        was_certainly_not_done = isinstance(error, _NOT_DONE)
+        return NoReply(
+            _temporary_reason(error),
+            was_sent=was_sent and not was_certainly_not_done,
+        )
 
     def _refusal(self, error: Exception) -> ToolError | None:
         """Return the error to raise if the server has refused the user, or all changes.
@@ -396,6 +415,14 @@ class RedisStore(Store):
         return None
 
 
+def _refuse_too_many_tasks(tasks: list[Any]) -> None:
+    """Raise InvalidValues if one script cannot add so many tasks."""
+    if len(tasks) > _MAX_TASKS_AT_ONCE:
+        problem = f"a Redis store takes at most {_MAX_TASKS_AT_ONCE} tasks at once"
+        hint = "Add them with several commands."
+        raise InvalidValues(Mistake("BODY", "INVALID_VALUE", problem, suggestion=hint))
+
+
 class _WatchedSocket:
     """A socket whose waits end with the exchange: at its deadline, or after a signal.
 
@@ -415,8 +442,12 @@ class _WatchedSocket:
 
     def settimeout(self, seconds: float | None) -> None:
         """Remember whether the driver wants to wait at all. How long is up to the watch."""
+        # A socket with a timeout of 0 never waits. None means to wait without a limit.
         self._is_blocking = seconds != 0
-        self._socket.settimeout(_LOOK_SECONDS if self._is_blocking else 0)
+        if self._is_blocking:
+            self._socket.settimeout(_LOOK_SECONDS)
+        else:
+            self._socket.settimeout(0)
 
     def recv(self, size: int) -> bytes:
         """Receive what has arrived, at least one byte."""
@@ -463,7 +494,11 @@ def _watched_class(connection_class: Any, watch: Watch, shown_url: str) -> Any:
             return _WatchedSocket(connected, watch)
 
         def _connect_with_tls(self, connect: Callable[[], Any]) -> Any:
-            """Return a socket. Raise StoreMisconfigured if this can never succeed."""
+            """Return a socket. Raise StoreMisconfigured if this can never succeed.
+
+            The first attempt is short. If the server has not answered by then, find out whether it
+            speaks TLS at all, and only then wait as long as the exchange may take.
+            """
             give_up_at = min(watch.give_up_at, time.monotonic() + _HANDSHAKE_SECONDS)
             handshake_watch = Watch(watch.signals, give_up_at)
             try:
@@ -535,7 +570,37 @@ def _flatten(argument: Any) -> list[Any]:
     return flat
 
 
+def _permanent_reason(error: Exception) -> str | None:
+    """Return why using the server can never succeed. None if a later attempt may succeed."""
+    text = str(error)
+    for pattern, reason in _PERMANENT_REASONS.items():
+        if re.search(pattern, text, re.IGNORECASE):
+            return reason
+    if isinstance(error, ssl.SSLError):
+        return _UNREADABLE_CERTIFICATE
+    return None
+
+
+def _is_failure_of_command(error: Exception) -> bool:
+    """Return whether the server has executed the command, and the command has failed.
+
+    A server that is BUSY runs a slow script. It has not executed the command, and can be asked
+    again.
+    """
+    return isinstance(error, exceptions.ResponseError) and not str(error).startswith("BUSY")
+
+
+def _server_name(info: dict[str, Any]) -> str:
+    """Return the kind and the version of the server. Valkey has both versions in its INFO."""
+    if "valkey_version" in info:
+        return f"Valkey {info['valkey_version']}"
+    if "redis_version" in info:
+        return f"Redis {info['redis_version']}"
+    return "Redis or Valkey"
+
+
 def _eviction_policy(info: dict[str, Any]) -> str:
+    """Return what the server does if its memory is full. Without INFO, assume that it is safe."""
     return str(info.get("maxmemory_policy", "noeviction"))
 
 
@@ -571,6 +636,7 @@ def _find_problems(info: dict[str, Any]) -> list[str]:
 
 
 def _temporary_reason(error: Exception) -> str:
+    """Return why there was no reply, in our own words."""
     if isinstance(error, (exceptions.TimeoutError, TimeoutError)):
         return "it did not reply in time"
     return "no connection"

@@ -24,11 +24,12 @@ from .errors import (
 from .protocol import MAX_INTEGER, Fence
 
 _IS_LAST_ATTEMPT = "max_attempts > 0 AND attempts >= max_attempts"
+"""The condition that a task may not be claimed again. A limit of 0 means no limit."""
 
 _HOLDS_CLAIM = """
     (status IN ('claimed', 'expired') OR (status = 'failed' AND claimed_by IS NOT NULL))
 """
-"""The condition that the last claim of a task has not ended by finishing or releasing the task.
+"""The condition that the last claim of a task was neither finished nor released nor cancelled.
 
 A task that failed because its last lease expired is still named after its worker, and can be
 finished late.
@@ -67,6 +68,10 @@ _TASK_COLUMNS = f"""
     id, queue, {_CURRENT_STATUS} AS current_status, generation, attempts, claimed_by, claimed_at,
     nullif(due_at, 0) AS shown_due_at, position, body
 """
+"""The columns of a listed task, as `_to_task_state` in store.py reads them.
+
+A task that can be claimed at once has the `due_at` 0, which is not shown.
+"""
 
 MAX_EXIT_CODES = 20
 """How many exit codes of failed attempts a task keeps."""
@@ -90,8 +95,12 @@ class Session(Protocol):
     def rows(self, statement: str, **values: Any) -> list[Any]:
         """Return the rows that a statement finds. There are none if it only changes something."""
 
-    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
-        """Execute a statement for each of the values. Return how many rows each has changed."""
+    def execute_each(
+        self,
+        statement: str,
+        values: list[dict[str, Any]],
+    ) -> list[dict[str, Any]]:
+        """Execute a statement for each of the values. Return those with which it changed a row."""
 
     def lock_name(self, name: str) -> None:
         """Wait until no other transaction has locked this name, and lock it for this one.
@@ -105,8 +114,12 @@ def schema_of_0_1(*, text: str, serial: str) -> str:
 
     * `tool_floor` has the highest version of all values that were removed. New values start above
       it, so no version is ever used twice.
-    * `due_at` is when a task can be claimed: now, after its delay, or when its lease expires.
+    * `due_at` is when a task can be claimed: now, after its delay, or when its lease expires. It is
+      NULL if the task has ended.
     * `tool_once` has the results of writes with a key.
+
+    `text` is the type of texts that are sorted by their code points. `serial` is the type of a
+    column that numbers the rows in the order in which they are added.
     """
     return f"""
         CREATE TABLE tool_counters (name {text} PRIMARY KEY, value bigint NOT NULL);
@@ -143,11 +156,18 @@ def schema_of_0_1(*, text: str, serial: str) -> str:
 
 
 def schema_of_0_2(*, now: str, task_of_key: str) -> str:
-    """Return the statements that lead from version 0.1 to 0.2.
+    """Return the statements that upgrade the tables of version 0.1 to those of 0.2.
 
-    `due_at` is now 0 for a task that can be claimed at once. So the oldest such task is the first
-    in its index, however many tasks are claimed, delayed, done or failed. A remembered result now
-    knows its task, so that both are removed together.
+    * `due_at` is now 0 for a task that can be claimed at once. So the oldest such task is the first
+      in its index, however many tasks are claimed, delayed, done or failed.
+    * `tool_once` now has the task of a fenced write, so that its result is removed with the task.
+
+    `now` is the SQL expression for the time in milliseconds since 1970.
+
+    The key of a fenced write is `task:` and a JSON list that begins with the id of the task, such
+    as `task:["ann", "counter_add", "sent", null]`. `task_of_key` is the SQL expression that returns
+    this id. In a LIKE pattern, `%` stands for any text. The pattern has the `[` because a key that
+    would be too long is `task:` and a hash, which does not contain the id.
     """
     return f"""
         ALTER TABLE tool_tasks ADD COLUMN ended_at bigint;
@@ -161,7 +181,7 @@ def schema_of_0_2(*, now: str, task_of_key: str) -> str:
 
 
 def schema_of_0_3() -> str:
-    """Return the statements that lead from version 0.2 to 0.3.
+    """Return the statements that upgrade the tables of version 0.2 to those of 0.3.
 
     * The result of a fenced write knows the generation that made it.
     * The status of a task whose lease has expired is stored, once a claim has noticed that. So an
@@ -190,7 +210,9 @@ def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
     """Add to a counter (see Store.counter_add). Return its new value and the effect."""
     db.lock_name(f"counter {name}")
     found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
-    value_before = found[0][0] if found else 0
+    value_before = 0
+    if found:
+        ((value_before,),) = found
     value = value_before + amount
     if abs(value) > MAX_INTEGER:
         raise CounterRange(counter=name, value=value_before, amount=amount)
@@ -208,7 +230,10 @@ def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
 def counter_get(db: Session, name: str) -> int:
     """Return the value of a counter, or 0 if there is none (see Store.counter_get)."""
     found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
-    return found[0][0] if found else 0
+    if not found:
+        return 0
+    ((value,),) = found
+    return int(value)
 
 
 def counter_list(db: Session, after: str, limit: int) -> list[Any]:
@@ -372,8 +397,6 @@ def task_add(
     max_attempts: int | None,
 ) -> list[tuple[str, str]]:
     """Add tasks (see Store.task_add). Return the id of each task, and the effect on it."""
-    # No lock on the queue. Because an id is unique, a caller waits only if another caller is
-    # adding the same id.
     rows: list[dict[str, Any]] = []
     for task_id, body in tasks:
         row = {
@@ -384,7 +407,9 @@ def task_add(
             "max_attempts": max_attempts,
         }
         rows.append(row)
-    inserted_counts = db.execute_each(
+    # This needs no lock of the queue. Because an id is unique, a caller waits only if another
+    # caller is adding the same id.
+    added = db.execute_each(
         f"""
         INSERT INTO tool_tasks (id, queue, body, due_at, own_max_attempts)
         VALUES (:id, :queue, :body, {_due_after_delay(db, delay_ms)}, :max_attempts)
@@ -392,20 +417,18 @@ def task_add(
         """,
         rows,
     )
-    known = []
-    effects: list[tuple[str, str]] = []
-    for row, inserted_count in zip(rows, inserted_counts, strict=True):
-        if inserted_count == 0:
-            known.append(row)
-        effects.append((str(row["id"]), "created" if inserted_count else "unchanged"))
-    # An UPDATE that changes nothing counts the rows that differ.
-    differing_counts = db.execute_each(
+    added_ids = {row["id"] for row in added}
+    known = [row for row in rows if row["id"] not in added_ids]
+    # An UPDATE that changes nothing finds the known tasks that differ.
+    different = db.execute_each(
         "UPDATE tool_tasks SET id = id WHERE id = :id AND (queue <> :queue OR body <> :body)",
         known,
     )
-    for row, differing_count in zip(known, differing_counts, strict=True):
-        if differing_count:
-            raise TaskConflict(task=row["id"])
+    if different:
+        raise TaskConflict(task=different[0]["id"])
+    effects: list[tuple[str, str]] = []
+    for task_id, _body in tasks:
+        effects.append((task_id, "created" if task_id in added_ids else "unchanged"))
     return effects
 
 
@@ -423,12 +446,13 @@ def task_claim(
 ) -> list[tuple[Any, ...]]:
     """Claim tasks (see Store.task_claim). Return a row for each: `_to_claimed` reads it."""
     for claim in finish:
-        task_finish(db, claim.task, claim.generation, None)
+        task_finish(db, claim.task, claim.generation, result=None)
     if is_repetition:
         already_claimed = _find_claimed(db, queue, request_id)
         if already_claimed:
             return already_claimed
     _free_expired(db, queue)
+    # Now, each task that can be claimed has the `due_at` 0.
     oldest = db.rows(
         f"""
         SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease, place
@@ -477,7 +501,8 @@ def _find_claimed(db: Session, queue: str, request_id: str) -> list[tuple[Any, .
 def _free_expired(db: Session, queue: str) -> None:
     """Make tasks claimable whose delay is over or whose lease has expired: up to _FREED_AT_ONCE.
 
-    A task whose last attempt has expired leaves the index instead, because it has failed.
+    Such a task gets the `due_at` 0. But if the expired lease was that of the last attempt, the task
+    has failed: its `due_at` becomes NULL, and it ended when the lease expired.
     """
     has_failed = f"status = 'claimed' AND {_IS_LAST_ATTEMPT}"
     db.rows(
@@ -515,11 +540,14 @@ def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
 
 
 def task_finish(db: Session, task: str, generation: int, result: str | None) -> str:
-    """Mark a task as done (see Store.task_finish). Return the effect."""
-    changes = f"status = 'done', due_at = NULL, ended_at = {db.now}, result = :result"
-    if _end_claim(db, Fence(task, generation), changes, result=result):
+    """Mark the task of a claim as done (see Store.task_finish). Return the effect."""
+    claim = Fence(task, generation)
+    assignments = f"status = 'done', due_at = NULL, ended_at = {db.now}, result = :result"
+    if _update_if_current(db, claim, assignments, result=result):
         return "updated"
-    _require_ended(db, Fence(task, generation), "done")
+    # The claim was not current. If an earlier call has finished it, there is nothing to do.
+    # Otherwise, the worker has lost the claim.
+    _refuse_unless_ended_as(db, claim, ("done",))
     return "unchanged"
 
 
@@ -532,7 +560,7 @@ def task_release(
     tail: str | None,
     unused: int,
 ) -> str:
-    """Give a task back (see Store.task_release). Return the effect.
+    """Give the task of a claim back (see Store.task_release). Return the effect.
 
     `unused` is 1 if nothing was executed for the claim, and 0 otherwise.
     """
@@ -540,19 +568,22 @@ def task_release(
     if exit_code is not None:
         _note_failure(db, claim, exit_code, tail)
     if unused:
-        changes = _undo_attempt(db, delay_ms)
+        assignments = _undo_attempt(db, delay_ms)
     else:
-        changes = _free_or_fail(db, delay_ms)
-    if _end_claim(db, claim, changes, delay=delay_ms):
+        assignments = _free_or_fail(db, delay_ms)
+    if _update_if_current(db, claim, assignments, delay=delay_ms):
         return "updated"
     # The claim was not current. If an earlier call has released it, the task is still as that call
     # has left it, and there is nothing to do. Otherwise, the worker has lost the claim.
-    _require_ended(db, claim, "free", "failed")
+    _refuse_unless_ended_as(db, claim, ("free", "failed"))
     return "unchanged"
 
 
 def _undo_attempt(db: Session, delay_ms: int) -> str:
-    """Return the assignments that make a task free, as if it had not been claimed."""
+    """Return the assignments of an UPDATE that makes a task free, as if it had not been claimed.
+
+    The UPDATE gets the delay as its value `:delay`.
+    """
     return f"""
         claimed_by = NULL, claimed_at = NULL, attempts = attempts - 1,
         status = 'free', ended_at = NULL, due_at = {_due_after_delay(db, delay_ms)}
@@ -560,7 +591,10 @@ def _undo_attempt(db: Session, delay_ms: int) -> str:
 
 
 def _free_or_fail(db: Session, delay_ms: int) -> str:
-    """Return the assignments that make a task free, or failed if this was its last attempt."""
+    """Return the assignments of an UPDATE that makes a task free, or failed after its last attempt.
+
+    The UPDATE gets the delay as its value `:delay`. A failed task is never due again.
+    """
     due_at = _due_after_delay(db, delay_ms)
     return f"""
         claimed_by = NULL, claimed_at = NULL,
@@ -580,26 +614,33 @@ def _note_failure(db: Session, claim: Fence, exit_code: str, tail: str | None) -
         id=claim.task,
         generation=claim.generation,
     )
-    for (exit_codes,) in found:
-        codes = [*(exit_codes or "").split(), exit_code]
-        db.rows(
-            "UPDATE tool_tasks SET exit_codes = :codes, failure_tail = :tail WHERE id = :id",
-            codes=" ".join(codes[-MAX_EXIT_CODES:]),
-            tail=tail,
-            id=claim.task,
-        )
+    if not found:
+        return
+    ((earlier_codes,),) = found
+    exit_codes = [exit_code]
+    if earlier_codes is not None:
+        exit_codes = [*earlier_codes.split(), exit_code]
+    db.rows(
+        "UPDATE tool_tasks SET exit_codes = :exit_codes, failure_tail = :tail WHERE id = :id",
+        exit_codes=" ".join(exit_codes[-MAX_EXIT_CODES:]),
+        tail=tail,
+        id=claim.task,
+    )
 
 
-def _end_claim(db: Session, claim: Fence, changes: str, **more_values: Any) -> bool:
-    """Make these changes to the task if the claim is current. Return whether it was."""
+def _update_if_current(db: Session, claim: Fence, assignments: str, **values: Any) -> bool:
+    """Update the task of a claim if the claim is current. Return whether it was.
+
+    `assignments` is the part of the UPDATE after SET. `values` are the values that it names, such
+    as `:result`. The check and the update are one statement, so nothing can come in between.
+    """
     statement = f"""
-        UPDATE tool_tasks SET {changes}
+        UPDATE tool_tasks SET {assignments}
         WHERE id = :id AND generation = :generation AND {_HOLDS_CLAIM}
     """
-    values = {"id": claim.task, "generation": claim.generation, **more_values}
-    # An id is unique. So the statement has changed the one row of the task, or no row.
-    (changed_rows,) = db.execute_each(statement, [values])
-    return changed_rows == 1
+    all_values = {"id": claim.task, "generation": claim.generation, **values}
+    updated = db.execute_each(statement, [all_values])
+    return len(updated) > 0
 
 
 def task_retry(db: Session, task: str) -> str:
@@ -623,7 +664,8 @@ def task_retry_all(db: Session, queue: str, limit: int) -> int:
         queue=queue,
         limit=limit,
     )
-    # The last lease of these has expired, and no claim has noticed that yet.
+    # The last lease of these tasks has expired, and no claim has noticed that yet. Only a task that
+    # is delayed or claimed has a `due_at` above 0.
     failed += db.rows(
         f"""
         SELECT id FROM tool_tasks
@@ -635,7 +677,8 @@ def task_retry_all(db: Session, queue: str, limit: int) -> int:
         limit=limit - len(failed),
     )
     ids = [{"id": task_id} for (task_id,) in failed]
-    return sum(db.execute_each(f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id", ids))
+    freed = db.execute_each(f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id", ids)
+    return len(freed)
 
 
 def task_cancel(db: Session, task: str) -> str:
@@ -660,44 +703,52 @@ def task_cancel(db: Session, task: str) -> str:
 
 def task_clean(
     db: Session,
-    older_ms: int,
+    min_age_ms: int,
     statuses: str,
     after: int,
     limit: int,
 ) -> tuple[int, int]:
     """Remove tasks that ended long ago (see Store.task_clean).
 
-    Return how many were removed, and the position to continue after: 0 at the end.
+    `statuses` are separated by commas. Return how many tasks were removed, and the position to
+    continue after: 0 at the end.
     """
+    removable_statuses = statuses.split(",")
+    # The end of some tasks is not in `ended_at`. If no claim has noticed that the last lease of a
+    # task has expired, its end is in `due_at`. A task that ended in version 0.1 has only the time
+    # of its claim, or no time at all.
     page = db.rows(
         f"""
         {_with_clock(db)} SELECT
             position, id, {_CURRENT_STATUS},
-            coalesce(ended_at, due_at, claimed_at, 0) <= {_NOW} - :older
+            coalesce(ended_at, due_at, claimed_at, 0) <= {_NOW} - :min_age
         FROM tool_tasks WHERE position > :after ORDER BY position LIMIT :limit
         """,
-        older=older_ms,
+        min_age=min_age_ms,
         after=after,
         limit=limit,
     )
     old_tasks = []
     for _position, task_id, status, is_old in page:
-        if is_old and status in statuses.split(","):
+        if is_old and status in removable_statuses:
             old_tasks.append({"id": task_id})
     db.execute_each("DELETE FROM tool_once WHERE task = :id", old_tasks)
     # `task_retry` may have freed the task since the page was read.
-    removed_counts = db.execute_each(
+    removed = db.execute_each(
         "DELETE FROM tool_tasks WHERE id = :id AND status <> 'free'",
         old_tasks,
     )
-    next_cursor = 0
-    if len(page) == limit:
-        next_cursor = page[-1][0]
-    return sum(removed_counts), next_cursor
+    next_position = 0
+    is_last_page = len(page) < limit
+    if not is_last_page:
+        next_position, *_other_columns = page[-1]
+    return len(removed), next_position
 
 
 def task_left(db: Session, queue: str, limit: int) -> int:
     """Return how many tasks are neither done nor failed, up to a limit (see Store.task_left)."""
+    # These are the tasks with a `due_at`, without those whose last lease has expired: BETWEEN
+    # selects them. No claim has noticed that yet.
     ((count,),) = db.rows(
         f"""
         {_with_clock(db)} SELECT count(*) FROM (
@@ -734,43 +785,54 @@ def task_list(
             conditions.append("position < :after")
     if queue is not None:
         conditions.append("queue = :queue")
+    if status is not None:
+        selected_tasks = _tasks_with_status(status, conditions, order)
+    else:
+        selected_tasks = _select_tasks(conditions, order)
     values = {"queue": queue, "status": status, "after": after, "limit": limit}
-    if status is None:
-        # `1 = 1`, which is always true, in case there are no other conditions.
-        where = " AND ".join(["1 = 1", *conditions])
-        return db.rows(
-            f"""
-            {_with_clock(db)} SELECT {_TASK_COLUMNS} FROM tool_tasks
-            WHERE {where} ORDER BY {order} LIMIT :limit
-            """,
-            **values,
-        )
-    of_status = " AND ".join(["status = :status", *conditions])
-    tasks_of_status = f"""
-        SELECT {_TASK_COLUMNS} FROM tool_tasks
-        WHERE {of_status} AND (status <> 'claimed' OR due_at > {_NOW})
-        ORDER BY {order} LIMIT :limit
+    return db.rows(f"{_with_clock(db)} {selected_tasks}", **values)
+
+
+def _select_tasks(conditions: list[str], order: str) -> str:
+    """Return the query for the first `:limit` tasks that meet all of these conditions."""
+    # `1 = 1`, which is always true, in case there is no condition.
+    where = " AND ".join(["1 = 1", *conditions])
+    return f"""
+        SELECT {_TASK_COLUMNS} FROM tool_tasks WHERE {where} ORDER BY {order} LIMIT :limit
     """
+
+
+def _tasks_with_status(status: str, conditions: list[str], order: str) -> str:
+    """Return the query for the first `:limit` tasks that now have the status `:status`.
+
+    The column `status` says `claimed` until a claim notices that a lease has expired. So a task
+    that the column calls `claimed` may in fact be expired or failed.
+    """
+    of_column = _select_tasks(
+        ["status = :status", f"(status <> 'claimed' OR due_at > {_NOW})", *conditions],
+        order,
+    )
     if status not in ("expired", "failed"):
-        return db.rows(f"{_with_clock(db)} {tasks_of_status}", **values)
-    # The column says `claimed` until a claim notices that a lease has expired. So look at the
-    # claimed tasks, too, which are few. An index finds both.
-    claimed = " AND ".join(["status = 'claimed'", *conditions])
-    return db.rows(
-        f"""
-        {_with_clock(db)} SELECT * FROM (
-            SELECT * FROM ({tasks_of_status}) AS tasks_of_status
+        return of_column
+    # There are few claimed tasks, and an index finds the tasks of both queries.
+    of_expired_leases = _select_tasks(
+        [
+            "status = 'claimed'",
+            f"due_at BETWEEN 1 AND {_NOW}",
+            f"{_CURRENT_STATUS} = :status",
+            *conditions,
+        ],
+        order,
+    )
+    # Each query is in a SELECT of its own: the parts of a UNION may not have an ORDER BY.
+    return f"""
+        SELECT * FROM (
+            SELECT * FROM ({of_column}) AS of_column
             UNION ALL
-            SELECT * FROM (
-                SELECT {_TASK_COLUMNS} FROM tool_tasks
-                WHERE {claimed} AND due_at BETWEEN 1 AND {_NOW} AND {_CURRENT_STATUS} = :status
-                ORDER BY {order} LIMIT :limit
-            ) AS tasks_of_expired_claims
+            SELECT * FROM ({of_expired_leases}) AS of_expired_leases
         ) AS tasks
         ORDER BY {order} LIMIT :limit
-        """,
-        **values,
-    )
+    """
 
 
 def task_show(db: Session, task: str) -> tuple[Any, ...]:
@@ -799,7 +861,8 @@ def task_stats(db: Session, queue: str | None) -> list[tuple[str, str, int]]:
         """,
         queue=queue,
     )
-    # Claimed tasks whose lease has expired are counted as `claimed` there.
+    # There, a claimed task whose lease has expired counts as `claimed`. Count these tasks by their
+    # current status, which is `expired` or `failed`.
     expired = db.rows(
         f"""
         {_with_clock(db)} SELECT queue, {_CURRENT_STATUS} AS current_status, count(*)
@@ -843,8 +906,8 @@ class LockedTask(NamedTuple):
 def lock_task(db: Session, task: str) -> LockedTask:
     """Lock a task, and return its generation and its status. Raise TaskNotFound if it is gone."""
     if db.for_update:
-        # Lock the row first, and read it with a second statement. The statement that waits for the
-        # lock would return the row as it was before.
+        # On PostgreSQL, lock the row first, and read it with a second statement. The statement that
+        # waits for the lock would return the row as it was before.
         db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.for_update}", id=task)
     found = db.rows(
         f"""
@@ -875,10 +938,14 @@ def lock_claim(db: Session, claim: Fence) -> LockedTask:
     return found
 
 
-def _require_ended(db: Session, claim: Fence, *statuses: str) -> None:
-    """Raise LeaseLost unless this claim has ended, and has left its task in one of the statuses."""
+def _refuse_unless_ended_as(db: Session, claim: Fence, statuses: tuple[str, ...]) -> None:
+    """Raise LeaseLost unless this claim has ended, and has left its task in one of the statuses.
+
+    So a call that is repeated is not refused if the first one has already ended the claim.
+    """
     found = lock_task(db, claim.task)
-    if found.generation != claim.generation or found.status not in statuses:
+    was_last_claim = found.generation == claim.generation
+    if not was_last_claim or found.status not in statuses:
         raise LeaseLost(claim.task, claim.generation, found.generation, found.status)
 
 
@@ -894,8 +961,13 @@ def has_not_expired(db: Session) -> str:
 
 
 def _due_after_delay(db: Session, delay_ms: int) -> str:
-    """Return the expression for the time when a task can be claimed: 0 for at once."""
-    return f"{db.now} + CAST(:delay AS bigint)" if delay_ms else "0"
+    """Return the SQL expression for the `due_at` of a task that is free: 0 means at once.
+
+    The statement gets the delay as its value `:delay`, even if the expression does not need it.
+    """
+    if delay_ms == 0:
+        return "0"
+    return f"{db.now} + CAST(:delay AS bigint)"
 
 
 def _with_clock(db: Session) -> str:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..kit.contract.errors import ToolError
 from ..kit.contract.file_errors import IoFailure, NoSpace, PermissionDenied, ReadOnly
@@ -57,6 +57,7 @@ _APPLICATION_ID = 0x746F6F6C
 """A number that marks our files, so that no other program's database is ever changed."""
 
 _SYNCHRONOUS_NAMES = ("off", "normal", "full", "extra")
+"""The names of the numbers that `PRAGMA synchronous` returns, from 0."""
 
 _PERMISSION_ERRORS = ("SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")
 
@@ -73,9 +74,17 @@ class Connection(sqlite3.Connection):
         """Return the rows that a statement finds."""
         return self.execute(statement, values).fetchall()
 
-    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
-        """Execute a statement for each of the values. Return how many rows each has changed."""
-        return [self.execute(statement, row).rowcount for row in values]
+    def execute_each(
+        self,
+        statement: str,
+        values: list[dict[str, Any]],
+    ) -> list[dict[str, Any]]:
+        """Execute a statement for each of the values. Return those with which it changed a row."""
+        effective = []
+        for row in values:
+            if self.execute(statement, row).rowcount > 0:
+                effective.append(row)
+        return effective
 
     def lock_name(self, name: str) -> None:
         """Do nothing: no other transaction writes at the same time."""
@@ -111,7 +120,7 @@ class SqliteStore(SqlStore):
         self._lock_path = path.with_name(f".{path.name}.lock")
         self._prepare_directory = prepare_directory
         self._opened_file: os.stat_result | None = None
-        """The file that `_connection` has opened."""
+        """The file that `_connection` has opened. None before that, or if it is in memory."""
 
     def look(self, body: Callable[[Session], T]) -> T:
         """Return what `body` returns. It changes no file.
@@ -161,23 +170,18 @@ class SqliteStore(SqlStore):
             )
         # A write transaction that changes nothing. A read would not find out that the file cannot
         # be written.
-        findings, journal_mode, synchronous = self.transact(
-            lambda db: (
-                db.rows("PRAGMA integrity_check"),
-                db.rows("PRAGMA journal_mode")[0][0],
-                db.rows("PRAGMA synchronous")[0][0],
-            )
-        )
+        inspection = self.transact(_inspect)
         return ServerDescription(
             server=server,
-            problems=[finding for (finding,) in findings if finding != "ok"],
+            problems=inspection.problems,
             settings={
-                "journal_mode": journal_mode,
-                "synchronous": _SYNCHRONOUS_NAMES[synchronous],
+                "journal_mode": inspection.journal_mode,
+                "synchronous": inspection.synchronous,
             },
         )
 
     def _problems_of_directory(self) -> list[str]:
+        """Return why the file cannot be created. The list is empty if it can be."""
         directory = next(path for path in self._path.parents if path.is_dir())
         if os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
             return []
@@ -297,11 +301,8 @@ class SqliteStore(SqlStore):
         belongs to another program.
         """
         (version,) = db.execute("PRAGMA user_version").fetchone()
-        (owner,) = db.execute("PRAGMA application_id").fetchone()
-        if owner != _APPLICATION_ID:
-            has_tables = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
-            if owner != 0 or has_tables:
-                raise UnsafePath(str(self._path), "it is a database of another program")
+        if _belongs_to_another_program(db):
+            raise UnsafePath(str(self._path), "it is a database of another program")
         if version > len(self._schema_steps):
             raise StateTooNew(
                 store=str(self._path),
@@ -328,11 +329,13 @@ class SqliteStore(SqlStore):
 
         SQLite does not notice that. It would continue to write into a file without a name.
         """
-        if self._opened_file is not None:
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.stat(self._path), self._opened_file):
-                    return
-        raise IoFailure(str(self._path), "it was removed or replaced while it was open")
+        assert self._opened_file is not None
+        try:
+            is_same = os.path.samestat(os.stat(self._path), self._opened_file)
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:
+            raise IoFailure(str(self._path), "it was removed or replaced while it was open")
 
     def _retry_while_busy(self, attempt: Callable[[], T]) -> T:
         """Return `attempt()`. While the database is locked, repeat it.
@@ -340,32 +343,65 @@ class SqliteStore(SqlStore):
         This is about SQLite's own locks: a reader meets a commit, or a commit meets a reader.
         Raise StoreBusy at the deadline of this wait, and Interrupted or DeadlineExceeded if the
         process has to stop.
-
-        The loop has no pause of its own: SQLite waits for up to _BUSY_SECONDS before it refuses an
-        attempt.
         """
-        # None until an attempt is refused. Only then does the wait begin.
-        deadline: float | None = None
+        try:
+            return attempt()
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):
+                raise
+        # The wait begins now. The loop has no pause of its own: SQLite waits for up to
+        # _BUSY_SECONDS before it refuses an attempt.
+        deadline = time.monotonic() + self._policy.seconds_from_now()
         while True:
+            self._policy.signals.check()
+            if time.monotonic() >= deadline:
+                raise self._policy.busy_error(self._path.name)
             try:
                 return attempt()
             except sqlite3.OperationalError as error:
-                if not _error_name(error).startswith("SQLITE_BUSY"):
+                if not _is_busy(error):
                     raise
-                if deadline is None:
-                    deadline = time.monotonic() + self._policy.seconds_from_now()
-                self._policy.signals.check()
-                if time.monotonic() >= deadline:
-                    raise self._policy.busy_error(self._path.name) from None
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
-        """Turn SQLite's errors into our own."""
+        """Raise an error of this program instead of one of SQLite."""
         try:
             yield
         # A damaged schema can contain names that are not UTF-8.
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _to_our_error(error, str(self._path)) from error
+
+
+class _Inspection(NamedTuple):
+    """What a transaction can find out about the file."""
+
+    problems: list[str]
+    journal_mode: str
+    synchronous: str
+
+
+def _inspect(db: Session) -> _Inspection:
+    findings = db.rows("PRAGMA integrity_check")
+    ((journal_mode,),) = db.rows("PRAGMA journal_mode")
+    ((synchronous,),) = db.rows("PRAGMA synchronous")
+    return _Inspection(
+        # A database without problems has one finding: ok.
+        problems=[finding for (finding,) in findings if finding != "ok"],
+        journal_mode=journal_mode,
+        synchronous=_SYNCHRONOUS_NAMES[synchronous],
+    )
+
+
+def _belongs_to_another_program(db: Connection) -> bool:
+    """Return whether this is a database that no version of this program has created.
+
+    A database without tables and without a mark is a new file: this program may use it.
+    """
+    (mark,) = db.execute("PRAGMA application_id").fetchone()
+    if mark == _APPLICATION_ID:
+        return False
+    has_tables = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
+    return mark != 0 or has_tables
 
 
 def _create_file(path: Path) -> None:
@@ -394,6 +430,7 @@ def _refuse_unsafe_file(path: Path) -> None:
 
 
 def _to_our_error(error: Exception, path: str) -> ToolError:
+    """Return the error of this program for one of SQLite."""
     name = _error_name(error)
     if name == "SQLITE_FULL":
         return NoSpace(path)
@@ -402,6 +439,11 @@ def _to_our_error(error: Exception, path: str) -> ToolError:
     if name.startswith(_PERMISSION_ERRORS):
         return PermissionDenied(path, "it cannot be opened")
     return IoFailure(path, str(error))
+
+
+def _is_busy(error: sqlite3.OperationalError) -> bool:
+    """Return whether another connection has locked the database, so that an attempt may succeed."""
+    return _error_name(error).startswith("SQLITE_BUSY")
 
 
 def _error_name(error: Exception) -> str:

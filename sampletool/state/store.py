@@ -24,6 +24,7 @@ from .protocol import (
     Added,
     Claim,
     Claimed,
+    CleanedPage,
     Counted,
     FailedRun,
     Fence,
@@ -81,13 +82,19 @@ class Write:
         return f"{verb} {self.name}"
 
     def key_reused_error(self) -> IdempotencyKeyReused:
-        """Return the error for a key that was already used with different arguments."""
+        """Return the error for a `key` that the store knows from a write with other arguments.
+
+        If the caller has passed a key, the error names it. With a fence alone, `key` was built from
+        the task, the verb and the name. The caller has never seen such a key, so the error names
+        the claim and the change instead.
+        """
+        if self.once.key is not None:
+            return IdempotencyKeyReused(key=self.once.key)
         fence = self.once.fence
-        if self.once.key is None and fence is not None:
-            # No key was passed: the fence implies it.
-            claim = f"{fence.task}:{fence.generation}"
-            return FencedWriteRepeated(claim=claim, change=self.describe())
-        return IdempotencyKeyReused(key=self.once.key)
+        # A write has a `key` only if the caller has passed a key or a fence.
+        assert fence is not None
+        claim = f"{fence.task}:{fence.generation}"
+        return FencedWriteRepeated(claim=claim, change=self.describe())
 
 
 class Reply(NamedTuple):
@@ -229,8 +236,9 @@ class Store(ABC):
             "delay": delay_ms,
             "max_attempts": max_attempts,
         }
-        # A repetition gives no random ids, so they are not compared.
+        # What the caller has passed, and not the random ids: a repetition gets other random ids.
         compared: list[Any] = [[task.id, task.body] for task in tasks]
+        # Defaults are left out. So the hash is the same as in older versions without these options.
         if delay_ms:
             compared.append(delay_ms)
         if max_attempts is not None:
@@ -305,7 +313,7 @@ class Store(ABC):
         Raise LeaseLost if the lease has expired, even if no other worker has claimed the task.
         """
         arguments = {"task": task, "generation": generation, "lease": lease_ms}
-        return format_time(self._write_harmless("task_renew", arguments).data)
+        return format_time(self._write_repeatable("task_renew", arguments).data)
 
     def task_finish(self, task: str, generation: int, *, result: Any = None) -> Effect:
         """Mark a task as done, permanently, and store its result: any JSON value.
@@ -319,7 +327,7 @@ class Store(ABC):
             "generation": generation,
             "value": None if result is None else encode(result),
         }
-        effect: Effect = self._write_harmless("task_finish", arguments).data
+        effect: Effect = self._write_repeatable("task_finish", arguments).data
         return effect
 
     def task_release(
@@ -353,7 +361,7 @@ class Store(ABC):
             "value": tail,
             "unused": int(is_unused),
         }
-        effect: Effect = self._write_harmless("task_release", arguments).data
+        effect: Effect = self._write_repeatable("task_release", arguments).data
         return effect
 
     def task_cancel(self, task: str) -> Effect:
@@ -365,7 +373,7 @@ class Store(ABC):
         Return `unchanged` if the task was cancelled before. Raise TaskEnded if the task is done or
         failed.
         """
-        effect: Effect = self._write_harmless("task_cancel", {"task": task}).data
+        effect: Effect = self._write_repeatable("task_cancel", {"task": task}).data
         return effect
 
     def task_retry(self, task: str) -> Effect:
@@ -374,37 +382,38 @@ class Store(ABC):
         Return `unchanged` if the task is free already. Raise TaskNotFailed if it is neither failed
         nor free.
         """
-        effect: Effect = self._write_harmless("task_retry", {"task": task}).data
+        effect: Effect = self._write_repeatable("task_retry", {"task": task}).data
         return effect
 
     def task_retry_all(self, queue: str, limit: int = 500) -> int:
         """Make up to `limit` failed tasks of a queue free, and return how many these were."""
         arguments = {"queue": queue, "limit": limit}
-        return int(self._write_harmless("task_retry_all", arguments).data)
+        return int(self._write_repeatable("task_retry_all", arguments).data)
 
     def task_clean(
         self,
-        older_ms: int,
+        min_age_ms: int,
         statuses: Sequence[str],
         after: int = 0,
         limit: int = 500,
-    ) -> tuple[int, int]:
+    ) -> CleanedPage:
         """Remove tasks that ended long ago, with the results of their fenced writes.
 
-        Look at up to `limit` tasks that follow the position `after`. Remove those that ended at
-        least `older_ms` ago with one of these statuses: `done`, `failed`, `cancelled`. Return how
-        many were removed, and the position to continue after. It is 0 at the end.
+        One call looks at up to `limit` tasks, in the order in which they were added: those whose
+        position is higher than `after`. It removes those that ended at least `min_age_ms` ago with
+        one of these statuses: `done`, `failed`, `cancelled`. To continue, pass the `next_position`
+        of the result as `after`, until it is 0.
 
         The id of a removed task can be used for a new task.
         """
         arguments = {
-            "older": older_ms,
+            "older": min_age_ms,
             "statuses": ",".join(statuses),
             "cursor": after,
             "limit": limit,
         }
-        removed, cursor = self._write_harmless("task_clean", arguments).data
-        return int(removed), int(cursor)
+        removed, next_position = self._write_repeatable("task_clean", arguments).data
+        return CleanedPage(removed=int(removed), next_position=int(next_position))
 
     def task_left(self, queue: str, limit: int = MAX_INTEGER) -> int:
         """Return how many tasks of the queue are neither done nor failed. Count up to `limit`."""
@@ -446,8 +455,11 @@ class Store(ABC):
             counts.setdefault(name, {})[status] = int(count)
         return [QueueStats(queue=name, **counts[name]) for name in sorted(counts)]
 
-    def _write_harmless(self, verb: str, arguments: dict[str, Any]) -> Reply:
-        """Check the arguments, and make a change that does no harm if it is made twice."""
+    def _write_repeatable(self, verb: str, arguments: dict[str, Any]) -> Reply:
+        """Check the arguments, and make a change that may be made twice: it has the same effect.
+
+        So no key or fence has to protect it. The name of what is changed is the first argument.
+        """
         check_arguments(arguments)
         name, *_other_values = arguments.values()
         write = Write(
@@ -468,10 +480,11 @@ class Store(ABC):
         once: Once,
         compared_values: list[Any] | None = None,
     ) -> Reply:
-        """Check the arguments, and make a change that may do harm if it is made twice.
+        """Check the arguments, and make a change that must not be made twice if `once` says so.
 
-        A repetition with the same key must have the same name and the same `compared_values`. By
-        default, these are the values of all arguments.
+        The name of what is changed is the first argument. A repetition with the same key must have
+        the same name and the same `compared_values`. By default, these are the values of all other
+        arguments.
         """
         check_arguments(arguments)
         name, *other_values = arguments.values()
@@ -499,7 +512,7 @@ class Store(ABC):
 
 
 def _repetition(once: Once) -> Repetition:
-    """Return what happens if a write is sent twice that is not harmless by itself."""
+    """Return what happens if a write is sent twice that `once` may protect."""
     if once.key is not None:
         return "same key"
     if once.fence is not None:
@@ -508,6 +521,7 @@ def _repetition(once: Once) -> Repetition:
 
 
 def _to_value(row: Sequence[Any]) -> Value:
+    """Return the value in a row of state_get or state_list."""
     key, text, version, expires_at_ms = row
     return Value(
         key=key,
@@ -518,6 +532,7 @@ def _to_value(row: Sequence[Any]) -> Value:
 
 
 def _to_claimed(row: Sequence[Any]) -> Claimed:
+    """Return the task in a row of task_claim."""
     task_id, generation, body, attempts, lease_expires_at_ms, *_earlier_place = row
     return Claimed(
         id=task_id,
@@ -529,15 +544,17 @@ def _to_claimed(row: Sequence[Any]) -> Claimed:
 
 
 def _find_earlier_places(rows: Sequence[Sequence[Any]]) -> frozenset[str]:
-    """Return the places of earlier claims in these rows of claimed tasks."""
+    """Return the places of earlier claims in the rows of task_claim."""
     earlier_places: set[str] = set()
-    for _id, _generation, _body, _attempts, _lease_expires_at_ms, *places in rows:
-        # There is none in a result that version 0.2 has remembered.
-        earlier_places.update(place for place in places if place)
+    for _id, _generation, _body, _attempts, _lease_expires_at_ms, *last_column in rows:
+        # The last column is the place. It is missing in a result that version 0.2 has remembered,
+        # and empty if the task has not been claimed before.
+        earlier_places.update(place for place in last_column if place)
     return frozenset(earlier_places)
 
 
 def _to_task_state(row: Sequence[Any]) -> TaskState:
+    """Return the task in a row of task_list."""
     (
         task_id,
         queue,
@@ -569,6 +586,7 @@ def _to_task_state(row: Sequence[Any]) -> TaskState:
 
 
 def _to_task_details(row: Sequence[Any]) -> TaskDetails:
+    """Return the task in the row of task_show."""
     # Every backend returns the columns of a listed task, and then four more, in this order. If
     # there is a column more or less, `_to_task_state` raises a ValueError.
     *listed_columns, max_attempts, result, exit_codes_text, failure_tail = row

@@ -28,7 +28,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
 from pathlib import Path
 from urllib.parse import quote
 
@@ -41,7 +40,7 @@ from ..kit.program import env_variable
 from ..kit.safety.children import ChildExit, Children
 from ..kit.safety.clock import boot_seconds
 from ..kit.safety.errors import LockTimeout
-from ..kit.safety.private_directory import private_directory
+from ..kit.safety.private_directory import PRIVATE_MODE, private_directory
 from .connect import connect_for_cleanup, connect_for_command
 from .errors import LeaseLost, StoreBusy, StoreUnavailable, TaskNotFound
 from .protocol import Claim, Claimed, FailedRun, Fence
@@ -56,26 +55,38 @@ IDLE_SECONDS = 0.5
 _CANNOT_START_EXIT_CODE = 126
 """The exit code of a shell for a command that exists but cannot be started."""
 
-_FIRST_DELAY_MS = 1000
-_LONGEST_DELAY_MS = 60_000
-"""How long a task is delayed after its first failed attempt, and at most. It doubles each time."""
+_LONGEST_DELAYS_MS = (1000, 2000, 4000, 8000, 16_000, 32_000, 60_000)
+"""How long a task is delayed at most after its first failed attempt, its second one, and so on.
 
-_MAX_DOUBLINGS = 16
-"""More would not change the delay, but could make the number huge."""
+The last delay is that of all later attempts, too.
+"""
 
 _MAX_BODY_IN_ENVIRONMENT = 16_384
 """How many characters of a body are also in the environment of the command."""
 
+_MAX_ID_IN_FILE_NAME = 150
+"""How many characters of a task's id are in the name of the file with its output."""
+
 _MAX_FAILURES = 100
 """How many failed attempts are reported. After more, these are the last ones."""
 
-_GRACE_SECONDS = 5.0
-"""How long a command gets to exit before it is killed, if its lease is long enough."""
+_LONGEST_GRACE_SECONDS = 5.0
+"""How long a command gets to exit before it is killed, unless its lease is shorter than 20 s."""
+
+_LONGEST_MARGIN_SECONDS = 10.0
+"""How long before its lease expires a command is killed, unless the lease is shorter than 40 s."""
 
 _LEAVING_SECONDS = 10.0
 """The longest time to end stubborn commands and to report that to the store, on the way out."""
 
-_LONGEST_MARGIN_SECONDS = 10.0
+_UNREACHABLE = (StoreUnavailable, StoreBusy, LockTimeout)
+"""The errors of a store that cannot be used now. The same request may succeed later."""
+
+_CLAIM_ENDED = (LeaseLost, TaskNotFound)
+"""The errors with which the store refuses a claim that is no longer current.
+
+The lease has expired, or the task was cancelled, released or removed.
+"""
 
 
 @dataclass
@@ -97,7 +108,7 @@ class _RunningCommand:
 
     @property
     def name(self) -> str:
-        """The name of the child process."""
+        """The name of the child process: the claim, as the option --fence takes it."""
         return f"{self.task.id}:{self.task.generation}"
 
 
@@ -136,8 +147,15 @@ class FailedTasks:
     """The tasks of a queue that have failed while a worker ran."""
 
     count: int
+    """How many they are, whichever worker had claimed them."""
+
     own: list[str]
-    """Those that the worker itself had claimed."""
+    """The ids of those that the worker itself had claimed."""
+
+    @property
+    def count_elsewhere(self) -> int:
+        """How many of them only other workers had claimed."""
+        return self.count - len(self.own)
 
 
 @dataclass(frozen=True)
@@ -151,12 +169,23 @@ class WorkOptions:
 
     lease_ms: int
     max_attempts: int
+    """The limit for tasks that were added without one of their own. 0 means no limit."""
+
     store_url: str | None = None
     """The option --store. None if it was not given."""
 
+    @property
+    def lease_seconds(self) -> float:
+        """How long a lease lasts. The store counts milliseconds, and the worker seconds."""
+        return self.lease_ms / 1000
+
 
 class Worker:
-    """A worker. Enter `children` before calling `turn`, and leave it before `give_all_back`."""
+    """A worker of one queue.
+
+    Enter `children` with `with`, and call `turn` and `wait` in turns in this block. Leaving the
+    block terminates the commands that still run. Afterwards, `give_all_back` returns their tasks.
+    """
 
     def __init__(self, context: Context, options: WorkOptions) -> None:
         """Create the directory for the bodies of tasks, and take the lock of all workers."""
@@ -164,7 +193,10 @@ class Worker:
         self.options = options
 
         self.running: dict[str, _RunningCommand] = {}
-        """The commands that run, by name. One that has lost its lease is killed and removed."""
+        """The commands that run or are about to start, by name.
+
+        A command is killed and removed when its lease is lost.
+        """
 
         self.ended: list[_EndedCommand] = []
         """The commands whose end is not reported to the store yet."""
@@ -173,21 +205,26 @@ class Worker:
         """The claims whose commands were not started in time. They are to be given back."""
 
         self.unfinished: set[str] = set()
-        """The tasks that this worker has claimed and not finished. Some of them may have failed.
+        """The ids of the tasks that this worker has claimed and not finished: some may have failed.
 
-        Only a worker that has counted the earlier failures keeps them.
+        Only a worker with --until-empty collects them. Another worker does not report at its end
+        which tasks have failed, and it may run for months.
         """
 
-        self.unreachable_since: float = inf
-        """When the store became unreachable. Infinite while it is reachable."""
+        self.unreachable_since: float | None = None
+        """When the store became unreachable, on the clock of `boot_seconds`. None if it has not."""
 
         self.finished = 0
         self.given_back = 0
         self.lost = 0
         self.failures: list[FailedAttempt] = []
+        """The last attempts whose command failed, the oldest first."""
 
         self._earlier_failures: int | None = None
-        """How many tasks of the queue had failed before. None until this is counted."""
+        """How many tasks of the queue had failed before this worker claimed its first one.
+
+        Only a worker with --until-empty counts them. None if they are not counted.
+        """
 
         self._pending_claim: _ClaimRequest | None = None
         """The claim whose reply has not arrived."""
@@ -215,6 +252,11 @@ class Worker:
         """Whether no command runs, and everything is reported."""
         return not self.running and not self.ended and not self.unused
 
+    @property
+    def is_store_reachable(self) -> bool:
+        """Whether the last request to the store got a reply."""
+        return self.unreachable_since is None
+
     def turn(self) -> None:
         """Report what has ended, start commands for new tasks, and renew leases.
 
@@ -224,14 +266,14 @@ class Worker:
         if self.unused:
             with self.tolerate_outage():
                 self._release_unused()
-        if self._pending_claim is not None:
+        if self._pending_claim is None:
+            self._report_all()
+            self._claim_more()
+        else:
             # The store may have given tasks to this worker in the claim whose reply was lost. Their
             # leases are running already, so repeat the claim before reporting anything.
             with self.tolerate_outage():
-                self._claim_and_start()
-        else:
-            self._report_all()
-            self._claim_more()
+                self._repeat_claim(self._pending_claim)
         self._renew_due_leases()
 
     def _report_all(self) -> None:
@@ -243,10 +285,12 @@ class Worker:
     def _claim_more(self) -> None:
         """Claim tasks if more commands can run and all ended commands are reported.
 
-        A claim before that could get a task again whose command has succeeded, but whose lease has
-        expired before the success was reported.
+        Suppose that a command has succeeded, and its lease has expired before the success was
+        reported. A claim before the report could get the same task, and run its command again.
         """
-        if self.ended or len(self.running) >= self.options.jobs:
+        has_reported_all = not self.ended
+        can_run_more = len(self.running) < self.options.jobs
+        if not has_reported_all or not can_run_more:
             return
         with self.tolerate_outage():
             self._claim_and_start()
@@ -255,18 +299,20 @@ class Worker:
         """Renew each lease of which a third is over."""
         for command in list(self.running.values()):
             # Renewing the other leases may have taken so long that this command was killed.
-            if self._is_renewal_due(command):
+            has_its_lease = command.name in self.running
+            if has_its_lease and self._is_renewal_due(command):
                 with self.tolerate_outage():
                     self._renew(command)
 
     def wait(self) -> None:
         """Wait until a command ends, or until it is time for the next turn."""
         seconds = IDLE_SECONDS
-        is_reachable = self.unreachable_since == inf
-        if self.ended and is_reachable:
+        if self.ended and self.is_store_reachable:
+            # A command has ended since the last turn. Report it at once.
             seconds = 0.0
         if self.running:
-            self._take_exit(min(seconds, self.options.lease_ms / 20_000))
+            # With short leases, look more often: one of them may have to be renewed.
+            self._take_exit(min(seconds, self.options.lease_seconds / 20))
         else:
             self.context.signals.wait(seconds)
             self.context.signals.check()
@@ -276,9 +322,10 @@ class Worker:
         return self.store.task_left(self.options.queue, 1) > 0
 
     def has_counted_failures(self) -> bool:
-        """Count the tasks that have failed before, once: `find_failed_tasks` is about later ones.
+        """Count the tasks of the queue that have failed already, unless this is done.
 
-        Return False if the store is unreachable.
+        Later, `find_failed_tasks` does not count these again. Return whether they are counted:
+        False if the store is unreachable.
         """
         if self._earlier_failures is None:
             with self.tolerate_outage():
@@ -286,60 +333,76 @@ class Worker:
         return self._earlier_failures is not None
 
     def find_failed_tasks(self) -> FailedTasks | None:
-        """Return the tasks that have failed since the worker started, when no tasks are left.
+        """Return the tasks that have failed since `has_counted_failures` counted the earlier ones.
 
-        Other workers may have claimed some of them. Return None if the store is unreachable.
+        Other workers may have claimed some of them. Call this when the queue has no tasks left.
+        Return None if the store is unreachable.
         """
         if self._earlier_failures is None:
             return None
         try:
-            own = [task for task in sorted(self.unfinished) if self._has_failed(task)]
-            # Tasks that had failed earlier may have been retried or removed since.
+            own = [task_id for task_id in sorted(self.unfinished) if self._has_failed(task_id)]
             new_failures = self._count_failures() - self._earlier_failures
-        except (StoreUnavailable, StoreBusy, LockTimeout):
+        except _UNREACHABLE:
             return None
-        return FailedTasks(count=max(new_failures, len(own)), own=own)
+        if new_failures < len(own):
+            # Some of the tasks that had failed earlier were retried or removed since, so the
+            # difference is too small. At least our own have failed.
+            new_failures = len(own)
+        return FailedTasks(count=new_failures, own=own)
 
     def _count_failures(self) -> int:
+        """Return how many tasks of the queue have failed, whenever that was."""
         return sum(stats.failed for stats in self.store.task_stats(self.options.queue))
 
-    def _has_failed(self, task: str) -> bool:
+    def _has_failed(self, task_id: str) -> bool:
         """Return whether a task has failed. Only the store knows: the task has its own limit."""
         try:
-            return self.store.task_show(task).task.status == "failed"
+            return self.store.task_show(task_id).task.status == "failed"
         except TaskNotFound:
             # It has been removed since.
             return False
 
     @contextmanager
     def tolerate_outage(self) -> Iterator[None]:
-        """Ignore that the store is unreachable in the block, for as long as a lease lasts."""
+        """Ignore the error if the store is unreachable in the block. Commands continue to run.
+
+        Raise the error if the store has been unreachable for as long as a lease lasts: by then,
+        all claims of this worker have ended.
+        """
         try:
             yield
-            self.unreachable_since = inf
-        except (StoreUnavailable, StoreBusy, LockTimeout):
-            now = boot_seconds()
-            self.unreachable_since = min(self.unreachable_since, now)
+            self.unreachable_since = None
+        except _UNREACHABLE:
+            if self.unreachable_since is None:
+                self.unreachable_since = boot_seconds()
+            outage_seconds = boot_seconds() - self.unreachable_since
             self._notice(
                 "the store is unreachable. Running commands continue as long as their leases last"
             )
-            if now - self.unreachable_since >= self.options.lease_ms / 1000:
+            if outage_seconds >= self.options.lease_seconds:
                 raise
         finally:
-            # The block may have taken a while.
+            # The block may have taken so long that a lease is about to end.
             self._end_commands_in_time()
 
     def prepare_to_leave(self) -> None:
-        """Kill the commands that could take longer to exit than their leases last."""
+        """Kill the commands that could take longer to exit than their leases last.
+
+        Call this before leaving the block of `children`, which asks the other commands to exit.
+        """
+        has_left_at = boot_seconds() + _LEAVING_SECONDS
         for command in self.running.values():
-            if command.lease_ends_at < boot_seconds() + _LEAVING_SECONDS:
+            if command.lease_ends_at < has_left_at:
                 self.children.send_signal(command.name, signal.SIGKILL)
 
     def give_all_back(self) -> None:
         """Report everything to the store on the way out, so that no worker waits for our leases.
 
-        Afterwards, `is_settled` says whether that was possible.
+        Each step that fails prints a notice, and the next one follows. Afterwards, `is_settled`
+        says whether all of them have succeeded.
         """
+        # The signal that ends this worker would end each request of the store it has used so far.
         self.store = connect_for_cleanup(self.context, self.options.store_url)
         with self._notice_failure("the last claim"):
             self._give_pending_claim_back()
@@ -368,6 +431,9 @@ class Worker:
         effect: Effect = "unchanged"
         if self.finished or self.given_back:
             effect = "updated"
+        logs = None
+        if self._logs.is_dir():
+            logs = str(self._logs)
         return WorkReport(
             queue=self.options.queue,
             finished=self.finished,
@@ -377,13 +443,14 @@ class Worker:
             left=left,
             failed=failed,
             effect=effect,
-            logs=str(self._logs) if self._logs.is_dir() else None,
+            logs=logs,
         )
 
     def end_orphans(self, earlier_places: Iterable[str] = ()) -> None:
-        """End the commands of workers that were killed: they cannot keep their leases.
+        """End the commands whose worker was killed: nothing renews their leases any more.
 
-        Look for them where this worker runs, and in the places that the store has named.
+        Look for them in the place of this worker, and in `earlier_places`, which the store has
+        returned with a claim. See worker_place.py for what a place is.
         """
         places = {self._place}
         for text in earlier_places:
@@ -402,98 +469,104 @@ class Worker:
     def _claim_and_start(self, finishing: _EndedCommand | None = None) -> None:
         """Claim as many tasks as can run, and start their commands.
 
-        `finishing` is a command whose task is finished in the same step. One commit instead of two
-        saves a flush of the disk.
-
-        If the reply to an earlier claim is missing, repeat that claim instead.
+        `finishing` is a command that has succeeded. Its task is finished in the same step: one
+        commit instead of two saves a flush of the disk.
         """
-        request = self._pending_claim
-        is_repetition = request is not None
-        if request is None:
-            request = _ClaimRequest(
-                id=secrets.token_hex(16),
-                count=self.options.jobs - len(self.running),
-                finishing=finishing,
-                requested_at=boot_seconds(),
-            )
-            self._pending_claim = request
-        try:
-            claim = self._claim(request, is_repetition=is_repetition)
-        except (LeaseLost, TaskNotFound):
-            # This is a reply: the task could not be finished, so nothing was claimed.
-            self._pending_claim = None
-            if request.finishing is not None:
-                self._settle(request.finishing, is_lost=True)
-            return
-        self._pending_claim = None
-        if request.finishing is not None:
-            self._settle(request.finishing, is_lost=False)
-        self._start_all(request, claim)
-
-    def _claim(self, request: _ClaimRequest, *, is_repetition: bool) -> Claim:
-        return self.store.task_claim(
-            self.options.queue,
-            self.context.session_id,
-            lease_ms=self.options.lease_ms,
-            count=request.count,
-            max_attempts=self.options.max_attempts,
-            finish=request.finish,
-            request_id=request.id,
-            is_repetition=is_repetition,
-            place=self._place.to_text(),
+        request = _ClaimRequest(
+            id=secrets.token_hex(16),
+            count=self.options.jobs - len(self.running),
+            finishing=finishing,
+            requested_at=boot_seconds(),
         )
+        # It stays here if no reply arrives. The next turn then repeats it.
+        self._pending_claim = request
+        claim = self._send_claim(request)
+        if claim is not None:
+            self._start_all(request, claim)
+
+    def _repeat_claim(self, request: _ClaimRequest) -> None:
+        """Repeat a claim whose reply was lost, and start the commands of its tasks."""
+        claim = self._send_claim(request, is_repetition=True)
+        if claim is not None:
+            self._start_all(request, claim)
 
     def _give_pending_claim_back(self) -> None:
-        """Find out what the claim without a reply has claimed, and note that it is unused.
-
-        Do not wait for the reply: repeat the claim, so that it claims nothing new.
-        """
+        """Find out which tasks the claim without a reply has claimed, and add them to `unused`."""
         if self._pending_claim is None:
             return
+        # A repetition that claims nothing new: it only returns what was claimed before.
         request = replace(self._pending_claim, count=0)
+        claim = self._send_claim(request, is_repetition=True)
+        if claim is not None:
+            self.unused += [Fence(task.id, task.generation) for task in claim.tasks]
+
+    def _send_claim(self, request: _ClaimRequest, *, is_repetition: bool = False) -> Claim | None:
+        """Send a claim to the store. Settle the task that is finished in the same step.
+
+        Return None if this task could not be finished, because its own claim has ended: the store
+        then claims nothing. Raise an error if no reply arrives.
+        """
         try:
-            claim = self._claim(request, is_repetition=True)
-        except (LeaseLost, TaskNotFound):
+            claim = self.store.task_claim(
+                self.options.queue,
+                self.context.session_id,
+                lease_ms=self.options.lease_ms,
+                count=request.count,
+                max_attempts=self.options.max_attempts,
+                finish=request.finish,
+                request_id=request.id,
+                is_repetition=is_repetition,
+                place=self._place.to_text(),
+            )
+        except _CLAIM_ENDED:
             claim = None
+        # A refusal is a reply as well, so there is nothing to repeat.
         self._pending_claim = None
         if request.finishing is not None:
             self._settle(request.finishing, is_lost=claim is None)
-        if claim is not None:
-            self.unused += [Fence(task.id, task.generation) for task in claim.tasks]
+        return claim
 
     def _release_unused(self) -> None:
         """Give the tasks back whose commands were not started. The attempts do not count."""
         for claim in list(self.unused):
-            with suppress(LeaseLost, TaskNotFound):
+            with suppress(*_CLAIM_ENDED):
                 self.store.task_release(claim.task, claim.generation, is_unused=True)
                 self.given_back += 1
             self.unused.remove(claim)
 
     def _start_all(self, request: _ClaimRequest, claim: Claim) -> None:
         """Start a command for each of the tasks that the request has claimed."""
-        # Add them all before the first one is started. If a signal arrives in between, they are all
-        # given back.
+        # Add all commands before the first one is started. A signal may keep the rest from being
+        # started, and then `give_all_back` finds their tasks in `running`.
         new_commands = []
         for task in claim.tasks:
-            command = _RunningCommand(
-                task=task,
-                body_file=self._scratch / f"{secrets.token_hex(8)}.json",
-                lease_ends_at=request.requested_at + self.options.lease_ms / 1000,
-            )
+            command = self._new_command(request, task)
             new_commands.append(command)
             self.running[command.name] = command
-            if self._earlier_failures is not None:
-                self.unfinished.add(task.id)
         if any(task.generation > 1 for task in claim.tasks):
-            # An earlier worker may have been killed while its command runs.
+            # An earlier worker has claimed this task, and may have been killed while its command
+            # ran. The command may still run.
             self.end_orphans(claim.earlier_places)
-        # If the reply was lost for a while, the leases may have expired meanwhile.
+        # The reply may have taken so long that the new leases are about to end.
         self._end_commands_in_time()
         for command in new_commands:
-            if command.name in self.running:
+            has_its_lease = command.name in self.running
+            if has_its_lease:
                 self._start(command)
 
+    def _new_command(self, request: _ClaimRequest, task: Claimed) -> _RunningCommand:
+        """Return a command for a task that was just claimed. It is not started here."""
+        is_until_empty = self._earlier_failures is not None
+        if is_until_empty:
+            self.unfinished.add(task.id)
+        return _RunningCommand(
+            task=task,
+            body_file=self._scratch / f"{secrets.token_hex(8)}.json",
+            lease_ends_at=request.requested_at + self.options.lease_seconds,
+        )
+
     def _start(self, command: _RunningCommand) -> None:
+        """Start a command. If that is impossible, treat the command as one that has failed."""
         task = command.task
         command.body_file.write_text(encode(task.body))
         try:
@@ -506,17 +579,21 @@ class Worker:
             )
         except OSError as error:
             del self.running[command.name]
-            failure = ChildExit(
-                name=command.name,
-                exit_code=_CANNOT_START_EXIT_CODE,
-                output_tail=f"{self.options.argv[0]}: {error.strerror}\n",
-                log_path=None,
-                survivors=(),
-            )
-            self.ended.append(_EndedCommand(command, failure))
+            child_exit = self._exit_without_start(command, error)
+            self.ended.append(_EndedCommand(command, child_exit))
         else:
             command.has_started = True
             self.context.progress(f"{task.id}: started, attempt {task.attempts}")
+
+    def _exit_without_start(self, command: _RunningCommand, error: OSError) -> ChildExit:
+        """Return what a shell would have reported for a program that cannot be started."""
+        return ChildExit(
+            name=command.name,
+            exit_code=_CANNOT_START_EXIT_CODE,
+            output_tail=f"{self.options.argv[0]}: {error.strerror}\n",
+            log_path=None,
+            survivors=(),
+        )
 
     def _environment(self, command: _RunningCommand) -> dict[str, str]:
         """Return the environment of a command, in which it finds its task."""
@@ -529,6 +606,7 @@ class Worker:
         environment["TOOL_TASK_GENERATION"] = str(task.generation)
         environment["TOOL_TASK_FENCE"] = command.name
         environment["TOOL_TASK_FILE"] = str(command.body_file)
+        # This process may itself be the command of a worker, and have inherited another body.
         environment.pop("TOOL_TASK_BODY", None)
         # An environment cannot contain NUL, and a very long one prevents the start of a program.
         text = value_text(task.body)
@@ -538,55 +616,57 @@ class Worker:
 
     def _log_path(self, task: Claimed) -> Path:
         """Return the file for the output of a command, and create its directory."""
-        self._logs.mkdir(mode=0o700, exist_ok=True)
-        shown_id = quote(task.id, safe="")[:150]
+        self._logs.mkdir(mode=PRIVATE_MODE, exist_ok=True)
+        # An id may contain slashes, and a file name has at most 255 bytes.
+        shown_id = quote(task.id, safe="")[:_MAX_ID_IN_FILE_NAME]
         return self._logs / f"{shown_id}.{task.generation}.log"
 
     # Leases
 
     def _is_renewal_due(self, command: _RunningCommand) -> bool:
-        """Return whether a third of the lease is over, and the command still has its lease."""
-        is_running = command.name in self.running
+        """Return whether a third of the lease is over."""
         seconds_left = command.lease_ends_at - boot_seconds()
-        # Two thirds of the lease, in seconds.
-        renewal_seconds = self.options.lease_ms / 1500
-        return is_running and seconds_left < renewal_seconds
+        return seconds_left < self.options.lease_seconds * 2 / 3
 
     def _renew(self, command: _RunningCommand) -> None:
+        """Renew the lease of a command. Kill the command if the lease was lost."""
+        # Count the new lease from here, as the store may have renewed it long before its reply.
         requested_at = boot_seconds()
         claim = command.claim
         try:
             self.store.task_renew(claim.task, claim.generation, lease_ms=self.options.lease_ms)
-        except (LeaseLost, TaskNotFound):
+        except _CLAIM_ENDED:
             self._lose(command)
             return
-        command.lease_ends_at = requested_at + self.options.lease_ms / 1000
+        command.lease_ends_at = requested_at + self.options.lease_seconds
+        # If the command ignores that it was asked, it is asked again before this lease ends.
         command.is_asked_to_exit = False
 
     def _end_commands_in_time(self) -> None:
-        """Ask commands to exit before their leases expire, and kill those that do not.
-
-        When a lease has expired, another worker can have the task.
-        """
+        """End each command before its lease expires. Then another worker can have the task."""
         # First take what has ended by itself: it has not lost its lease.
         while self._take_exit(0):
             continue
-        grace_seconds = min(_GRACE_SECONDS, self.options.lease_ms / 4000)
         for command in list(self.running.values()):
-            kill_at = command.lease_ends_at - margin_seconds(self.options.lease_ms)
-            seconds_left = kill_at - boot_seconds()
-            if seconds_left <= 0:
-                self._lose(command)
-            elif seconds_left <= grace_seconds and not command.is_asked_to_exit:
-                command.is_asked_to_exit = True
-                self.children.send_signal(command.name, signal.SIGTERM)
-                self._notice_task(
-                    command.task.id,
-                    "the store is unreachable. The command must exit before its lease ends",
-                )
+            self._end_in_time(command)
+
+    def _end_in_time(self, command: _RunningCommand) -> None:
+        """Ask a command to exit if its lease is about to expire. Kill it if it has not exited."""
+        kill_at = command.lease_ends_at - margin_seconds(self.options.lease_ms)
+        ask_at = kill_at - _grace_seconds(self.options.lease_ms)
+        now = boot_seconds()
+        if now >= kill_at:
+            self._lose(command)
+        elif now >= ask_at and not command.is_asked_to_exit:
+            command.is_asked_to_exit = True
+            self.children.send_signal(command.name, signal.SIGTERM)
+            self._notice_task(
+                command.task.id,
+                "the store is unreachable. The command must exit before its lease ends",
+            )
 
     def _lose(self, command: _RunningCommand) -> None:
-        """Kill a command whose lease cannot be kept."""
+        """Give up a command whose lease is lost or about to end. Kill it if it has started."""
         del self.running[command.name]
         if not command.has_started:
             self.unused.append(command.claim)
@@ -600,15 +680,15 @@ class Worker:
     # Results
 
     def _take_exit(self, within_seconds: float) -> bool:
-        """Wait for a command to end, and note that. Return whether one has ended.
+        """Wait for a command to end, and move it to `ended`. Return whether one has ended.
 
-        However late this is, the end is reported: the store knows whether it still counts.
+        Even if its lease has expired, its end is reported: the store knows whether it still counts.
         """
         child_exit = self.children.next_exit(within_seconds)
         if child_exit is None:
             return False
-        command = self.running.pop(child_exit.name, None)
         # A command that was killed because it lost its lease is no longer in `running`.
+        command = self.running.pop(child_exit.name, None)
         if command is not None:
             self.ended.append(_EndedCommand(command, child_exit))
         return True
@@ -619,7 +699,6 @@ class Worker:
         If nothing else has to be reported, a task is finished in the same step in which the next
         ones are claimed, unless the caller does not want that (`may_claim`).
         """
-        task = ended.command.task
         has_succeeded = ended.exit.exit_code == 0
         is_last_report = len(self.ended) == 1
         if has_succeeded and is_last_report and may_claim:
@@ -628,23 +707,30 @@ class Worker:
         is_lost = False
         try:
             if has_succeeded:
-                self.store.task_finish(task.id, task.generation)
+                self.store.task_finish(*ended.command.claim)
             else:
-                self.store.task_release(
-                    task.id,
-                    task.generation,
-                    delay_ms=_delay_ms(task.attempts),
-                    failure=FailedRun(
-                        exit_code=ended.exit.exit_code,
-                        tail=printable_lines(ended.exit.output_tail),
-                    ),
-                )
-        except (LeaseLost, TaskNotFound):
+                self._release_failed(ended)
+        except _CLAIM_ENDED:
             is_lost = True
         self._settle(ended, is_lost=is_lost)
 
+    def _release_failed(self, ended: _EndedCommand) -> None:
+        """Give the task of a failed command back, and tell the store how the command failed."""
+        failure = FailedRun(
+            exit_code=ended.exit.exit_code,
+            tail=printable_lines(ended.exit.output_tail),
+        )
+        self.store.task_release(
+            *ended.command.claim,
+            delay_ms=_delay_ms(ended.command.task.attempts),
+            failure=failure,
+        )
+
     def _settle(self, ended: _EndedCommand, *, is_lost: bool) -> None:
-        """Count a command that the store knows about now."""
+        """Count a command that was reported, and forget it.
+
+        `is_lost` says that the store refused the report, because the claim had ended before.
+        """
         task = ended.command.task
         self.ended.remove(ended)
         ended.command.body_file.unlink(missing_ok=True)
@@ -660,26 +746,29 @@ class Worker:
             self._add_failure(ended)
 
     def _add_failure(self, ended: _EndedCommand) -> None:
+        """Remember a failed command for the report of this worker."""
         task = ended.command.task
+        log_path = ended.exit.log_path
         failure = FailedAttempt(
             id=task.id,
             attempts=task.attempts,
             exit_status=ended.exit.exit_code,
             tail=printable_lines(ended.exit.output_tail),
-            log=str(ended.exit.log_path) if ended.exit.log_path else None,
+            log=None if log_path is None else str(log_path),
         )
-        self.failures = [*self.failures, failure][-_MAX_FAILURES:]
+        self.failures.append(failure)
+        del self.failures[:-_MAX_FAILURES]
         self._notice_task(task.id, f"exit code {ended.exit.exit_code}, given back")
 
     # Notices
 
     @contextmanager
-    def _notice_failure(self, task_id: str) -> Iterator[None]:
-        """Print a failure of the block instead of raising it."""
+    def _notice_failure(self, subject: str) -> Iterator[None]:
+        """Print an error of the block instead of raising it. `subject` is what it gives back."""
         try:
             yield
         except EXPECTED as error:
-            self._notice_task(task_id, f"not given back: {to_tool_error(error).message}")
+            self._notice_task(subject, f"not given back: {to_tool_error(error).message}")
 
     def _notice(self, text: str) -> None:
         self.context.progress(f"{self.options.queue}: {text}")
@@ -689,18 +778,26 @@ class Worker:
 
 
 def margin_seconds(lease_ms: int) -> float:
-    """Return how long before its lease expires a command is killed.
+    """Return how long before its lease expires a command is killed: a quarter of a short lease.
 
-    No request to the store takes longer than half of this.
+    No request to the store takes longer than half of this. So the worker looks at its commands
+    again in time, even if a request has just begun.
     """
-    return min(_LONGEST_MARGIN_SECONDS, lease_ms / 4000)
+    lease_seconds = lease_ms / 1000
+    return min(_LONGEST_MARGIN_SECONDS, lease_seconds / 4)
+
+
+def _grace_seconds(lease_ms: int) -> float:
+    """Return how long a command has to exit before it is killed: a quarter of a short lease."""
+    lease_seconds = lease_ms / 1000
+    return min(_LONGEST_GRACE_SECONDS, lease_seconds / 4)
 
 
 def _delay_ms(attempts: int) -> int:
-    """Return how long a task is delayed that has failed so often.
+    """Return how long to delay a task whose attempt with this number has failed.
 
     The delay is partly random, so that tasks that failed together are not tried again together.
     """
-    doublings = min(attempts - 1, _MAX_DOUBLINGS)
-    longest = min(_LONGEST_DELAY_MS, _FIRST_DELAY_MS << doublings)
-    return round(longest * random.uniform(0.5, 1))
+    number_of_delay = min(attempts, len(_LONGEST_DELAYS_MS))
+    longest_ms = _LONGEST_DELAYS_MS[number_of_delay - 1]
+    return round(longest_ms * random.uniform(0.5, 1))

@@ -32,7 +32,10 @@ class WorkerPlace:
 
     host: str
     pid_namespace: str | None
-    """A container has one of its own. There, the pids of another container mean nothing."""
+    """The name of the pid namespace. None if the system has no such namespaces.
+
+    A container has a namespace of its own, in which the pids of another container mean nothing.
+    """
 
     lock_path: str
 
@@ -47,7 +50,10 @@ class WorkerPlace:
 
     @classmethod
     def from_text(cls, text: str) -> "WorkerPlace | None":
-        """Return the place that `to_text` has written. Return None if the text is none."""
+        """Return the place that `to_text` has encoded. Return None if the text is something else.
+
+        The text comes from the store, to which other users may write.
+        """
         try:
             host, namespace, lock_path = json.loads(text)
         except (ValueError, TypeError, RecursionError):
@@ -57,7 +63,7 @@ class WorkerPlace:
         return cls(host=host, pid_namespace=namespace, lock_path=lock_path)
 
     def to_text(self) -> str:
-        """Return the place as a text for the store."""
+        """Return the place as a text that the store can keep."""
         return json.dumps([self.host, self.pid_namespace, self.lock_path])
 
     def is_local(self) -> bool:
@@ -72,6 +78,7 @@ class WorkerPlace:
 
 
 def _is_own_lock_of_workers(path: Path) -> bool:
+    """Return whether this is a lock file of workers, and belongs to this user."""
     if path.name != LOCK_NAME:
         return False
     try:

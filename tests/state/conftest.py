@@ -13,12 +13,23 @@ from sampletool.kit.testing.leaks import outlives_the_test
 from sampletool.state.connect import open_store
 from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
+from tests.state.support.outcomes import check_errors
 from tests.state.support.proxy import Fault, FaultyProxy
 from tests.state.support.servers import NoServer, Server, run_directory
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import Backend, MemoryBackend, SharedBackend
 
 SHARED = ("sqlite", "postgres", "valkey")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _checked_verbs() -> Iterator[None]:
+    """Let each verb of each store fail the test if it raises an error that is not ours."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, verb in list(vars(Store).items()):
+            if name.startswith(("counter_", "state_", "task_")):
+                patch.setattr(Store, name, check_errors(verb))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ from sampletool.state.sqlite import _PERMISSION_ERRORS, _SYNCHRONOUS_NAMES, Sqli
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
 from sampletool.state.worker import Worker, WorkOptions
+from tests.state.support.outcomes import outcome, raises
 from tests.state.support.store_client import make_policy
 
 SQLITE = {
@@ -115,7 +116,8 @@ def refused_by_postgres() -> Callable[[str, str, bool], Exception]:
 
     def refused(state: str, text: str, was_sent: bool) -> Exception:
         kind = psycopg.errors.lookup(state) if state else psycopg.OperationalError
-        return store._our_error(kind(text), was_sent=was_sent)
+        error: Exception = outcome(lambda: store._our_error(kind(text), was_sent=was_sent))
+        return error
 
     return refused
 
@@ -196,7 +198,11 @@ def test_each_setting_of_postgres_that_loses_writes_is_a_problem(
     monkeypatch.setattr(store, "look", lambda body: body(session))
     monkeypatch.setattr(store, "_send", lambda request, body, tables: body(session))
 
-    assert store.describe().problems == [f"{name} is off"]
+    description = outcome(store.describe)
+    assert description.problems == [f"{name} is off"]
+    protecting = ("fsync", "synchronous_commit", "full_page_writes")
+    assert description.settings == {setting: settings[setting] for setting in protecting}
+    assert description.server == "PostgreSQL 18 (postgresql://h/d)"
 
 
 # Redis
@@ -235,7 +241,7 @@ def test_each_error_of_redis_becomes_an_error_of_ours(kind: str, text: str) -> N
     pytest.importorskip("redis")
     store: Any = open_store("redis://h", None, make_policy())
 
-    error = store._our_error(redis_error(kind, text), was_sent=True)
+    error = outcome(lambda: store._our_error(redis_error(kind, text), was_sent=True))
 
     if isinstance(error, NoReply):
         assert REDIS[kind, text] == ("sent" if error.was_sent else "not sent")
@@ -318,7 +324,7 @@ def test_each_refusal_of_the_script_carries_its_facts(
     monkeypatch.setattr(store, "_migrate_once", lambda: None)
     monkeypatch.setattr(store, "_script", lambda keys, arguments: [code, *facts])
 
-    with pytest.raises(ToolError, match=re.escape(message)) as refused:
+    with raises(ToolError, match=re.escape(message)) as refused:
         store.counter_add("c", 1)
 
     assert refused.value.code == code
@@ -360,7 +366,7 @@ def test_each_scheme_of_redis_names_such_a_store_with_its_kind_of_connection(sch
 @pytest.mark.parametrize("sign", OPTION_SIGNS)
 def test_an_option_in_a_url_is_not_shown_and_must_not_be_a_password(sign: str) -> None:
     assert shown_url(f"redis://h/0{sign}password=hunter2") == "redis://h/0"
-    with pytest.raises(InvalidValues, match="password"):
+    with raises(InvalidValues, match="password"):
         refuse_password(f"redis://h/0{sign}password=hunter2")
 
 
@@ -368,7 +374,7 @@ def test_an_option_in_a_url_is_not_shown_and_must_not_be_a_password(sign: str) -
     "option", ["password=x", "scram_client_key=x", "pass%77ord=x", "sslpassword=x", "token=x"]
 )
 def test_each_option_that_is_secret_is_refused_on_a_command_line(option: str) -> None:
-    with pytest.raises(InvalidValues, match="password"):
+    with raises(InvalidValues, match="password"):
         refuse_password(f"postgresql://h/d?{option}")
 
 
@@ -450,7 +456,7 @@ def test_a_worker_tolerates_each_kind_of_outage(idle_worker: Worker, name: str) 
     with idle_worker.tolerate_outage():
         ask()
 
-    assert idle_worker.unreachable_since < float("inf")
+    assert not idle_worker.is_store_reachable
 
 
 @pytest.mark.parametrize("name", ["LeaseLost", "TaskNotFound"])
@@ -484,6 +490,6 @@ def test_a_prefix_and_a_cursor_may_be_empty_but_not_unprintable(kind: str, tmp_p
     cursor = "\n" if kind == "cursor" else ""
 
     assert store.state_list("", "", 1) == []
-    with pytest.raises(InvalidValues, match="1 to 200"):
+    with raises(InvalidValues, match="1 to 200"):
         store.state_list(prefix, cursor, 1)
     store.close()

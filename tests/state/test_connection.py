@@ -16,6 +16,7 @@ from sampletool.state.protocol import NewTask
 from sampletool.state.sqlite import SqliteStore
 from sampletool.state.store import Store
 from tests.state.conftest import valkey_url
+from tests.state.support.outcomes import raises
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
@@ -50,7 +51,7 @@ def test_stores_with_different_names_share_nothing(
 
 @pytest.mark.parametrize("option", ["prefix=a&prefix=b", "prefix=", "prefix=a%20b", "prefix={x}"])
 def test_a_wrong_name_of_a_store_is_refused(option: str) -> None:
-    with pytest.raises(InvalidValues, match="prefix must be given once"):
+    with raises(InvalidValues, match="prefix must be given once"):
         open_store(f"redis://h/0?{option}", None, make_policy())
 
 
@@ -59,7 +60,7 @@ def test_a_wrong_name_of_a_store_is_refused(option: str) -> None:
 )
 def test_a_path_that_is_not_the_number_of_a_database_is_refused(url: str) -> None:
     """The driver ignores it. Naive: two projects silently share one store."""
-    with pytest.raises(InvalidValues, match="is not the number of a database"):
+    with raises(InvalidValues, match="is not the number of a database"):
         open_store(url, None, make_policy())
 
 
@@ -86,7 +87,7 @@ def test_a_mistake_in_the_settings_of_postgres_fails_at_once_with_its_reason(
     with (
         TcpPort(server_of("postgres")) as port,
         opened(f"postgresql://127.0.0.1:{port}/postgres?{options}") as store,
-        pytest.raises(StoreMisconfigured, match=reason) as wrong,
+        raises(StoreMisconfigured, match=reason) as wrong,
     ):
         store.counter_get("hits")
 
@@ -99,7 +100,7 @@ def test_a_port_that_there_cannot_be_fails_at_once(port: str) -> None:
     pytest.importorskip("psycopg")
     with (
         opened(f"postgresql://127.0.0.1:{port}/d") as store,
-        pytest.raises(StoreMisconfigured, match="port"),
+        raises(StoreMisconfigured, match="port"),
     ):
         store.counter_get("hits")
 
@@ -120,7 +121,7 @@ def test_a_redis_server_without_tls_fails_at_once_with_its_reason() -> None:
         thread = Thread(target=refuse)
         thread.start()
 
-        with pytest.raises(StoreMisconfigured, match="does not speak TLS"):
+        with raises(StoreMisconfigured, match="does not speak TLS"):
             store.counter_get("hits")
 
         thread.join()
@@ -132,7 +133,7 @@ def test_a_database_that_redis_does_not_have_fails_at_once(
     url = f"unix://{server_of('valkey').running.socket}?db=9999"
     with (
         opened(url) as store,
-        pytest.raises(StoreMisconfigured, match="no database with this number"),
+        raises(StoreMisconfigured, match="no database with this number"),
     ):
         store.counter_get("hits")
 
@@ -161,7 +162,7 @@ def test_a_connected_client_writes_nothing_after_the_store_was_upgraded(
         old.counter_add("hits", 1)
         new.counter_add("hits", 1)
 
-        with pytest.raises(StateTooNew):
+        with raises(StateTooNew):
             old.counter_add("hits", 1)
 
         assert new.counter_get("hits") == 2
@@ -183,7 +184,7 @@ def test_reading_an_empty_postgres_creates_nothing(
     assert store.counter_get("hits") == 0
     assert (store.counter_list("", 9), store.state_list("", "", 9)) == ([], [])
     assert (store.task_list(None, None, 0, 9), store.task_left("work")) == ([], 0)
-    with pytest.raises(KeyNotFound):
+    with raises(KeyNotFound):
         store.state_get("key")
     assert "do not exist yet" in store.health().settings["tables"]
 
@@ -255,7 +256,7 @@ def test_a_claim_that_is_claimable_again_cannot_be_renewed_after_the_clock_stepp
         admin.zrem("{sampletool}:leased:work", "a")
         admin.zadd("{sampletool}:free:work", {"a": 1})
 
-        with pytest.raises(LeaseLost):
+        with raises(LeaseLost):
             store.task_renew("a", second.generation, lease_ms=60_000)
 
         assert task.generation < second.generation

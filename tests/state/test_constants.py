@@ -108,9 +108,8 @@ CONSTANTS = (
     Constant(
         "worker._CANNOT_START_EXIT_CODE", 126, "0: a command that cannot be started counts as done"
     ),
-    Constant("worker._FIRST_DELAY_MS", 1_000, "less: a task that fails is tried in a loop"),
     Constant(
-        "worker._GRACE_SECONDS",
+        "worker._LONGEST_GRACE_SECONDS",
         5.0,
         "less: commands have no time to clean up before their lease ends",
     ),
@@ -119,16 +118,13 @@ CONSTANTS = (
         10.0,
         "less: a command may outlive its lease while the worker leaves",
     ),
-    Constant("worker._LONGEST_DELAY_MS", 60_000, "more: a task waits for hours after an outage"),
     Constant(
         "retry_policy._MIN_SHARE",
         1 / 20,
         "more: --timeout is overrun; less: no time to hear what happened",
     ),
     Constant("worker._LONGEST_MARGIN_SECONDS", 10.0, "more: a long lease is given up too early"),
-    Constant(
-        "worker._MAX_DOUBLINGS", 16, "more: the number is huge; less: the delay stops growing"
-    ),
+    Constant("worker._MAX_ID_IN_FILE_NAME", 150, "more: a file name is longer than 255 bytes"),
     Constant("worker._MAX_FAILURES", 100, "more: the response of a long run fills the memory"),
 )
 

@@ -14,7 +14,7 @@ from sampletool.state.sql import SqlStore
 from sampletool.state.sql_verbs import Session
 from sampletool.state.sqlite import SqliteStore
 from sampletool.state.store import Store
-from tests.state.support.outcomes import statuses
+from tests.state.support.outcomes import raises, statuses
 from tests.state.support.store_client import make_policy
 
 LONG = 3_600_000
@@ -58,7 +58,7 @@ class Watching:
         self._asked.append((statement, values))
         return self._session.rows(statement, **values)
 
-    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
         self._asked += [(statement, one) for one in values[:1]]
         return self._session.execute_each(statement, values)
 
@@ -189,7 +189,7 @@ def test_what_is_lost_is_neither_finished_nor_is_anything_claimed_with_it(backen
     store.task_release(other.id, other.generation)
     claims = [Fence(one.id, one.generation) for one in (mine, other)]
 
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_claim("work", "ann", lease_ms=LONG, finish=claims)
 
     assert statuses(store, "work") == {"claimed": 1, "free": 2}
@@ -212,5 +212,5 @@ def test_a_repeated_claim_has_to_finish_the_same(backend: Any) -> None:
     again = store.task_claim("work", "ann", lease_ms=LONG, once=Once("k"), finish=done)
 
     assert (again.tasks, again.replayed) == (first.tasks, True)
-    with pytest.raises(IdempotencyKeyReused):
+    with raises(IdempotencyKeyReused):
         store.task_claim("work", "ann", lease_ms=LONG, once=Once("k"))

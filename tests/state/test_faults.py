@@ -33,7 +33,7 @@ from sampletool.state.sqlite import SCHEMA_STEPS as SQLITE_STEPS
 from sampletool.state.sqlite import SqliteStore
 from sampletool.state.store import Store
 from tests.state.conftest import ThroughProxy, valkey_url
-from tests.state.support.outcomes import outcome
+from tests.state.support.outcomes import outcome, raises
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
@@ -136,7 +136,7 @@ def test_a_lease_of_0_milliseconds_expires_at_once(shared: SharedBackend) -> Non
     turns = 500 if shared.name == "valkey" else 40
     for _ in range(turns):
         (task,) = store.task_claim("work", "ann", lease_ms=0).tasks
-        with pytest.raises(LeaseLost):
+        with raises(LeaseLost):
             store.task_renew("a", task.generation, lease_ms=LONG)
 
 
@@ -247,7 +247,7 @@ def test_after_a_lost_reply_a_write_without_a_key_fails_and_is_not_repeated(
 ) -> None:
     store, direct, proxy = through_proxy("cut reply")
 
-    with pytest.raises(StoreUnavailable) as unknown:
+    with raises(StoreUnavailable) as unknown:
         store.counter_add("hits", 1)
 
     assert proxy.struck.is_set()
@@ -300,7 +300,7 @@ def test_a_write_that_never_reached_a_dead_server_can_be_retried(
     store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
     store.counter_add("hits", 1)
 
-    with server.killed(), pytest.raises(StoreUnavailable) as down:
+    with server.killed(), raises(StoreUnavailable) as down:
         store.counter_add("hits", 1)
 
     assert down.value.describe()["retryable"]
@@ -317,7 +317,7 @@ def test_a_verb_fails_in_time_if_the_server_does_not_reply(
     server.pause()
     started_at = time.monotonic()
 
-    with pytest.raises(StoreUnavailable):
+    with raises(StoreUnavailable):
         store.counter_get("hits")
 
     assert time.monotonic() - started_at < 10
@@ -339,7 +339,7 @@ def test_a_signal_ends_the_wait_for_a_server_that_does_not_reply(
     Timer(0.3, lambda: policy.signals.receive(signal.SIGTERM)).start()
     started_at = time.monotonic()
 
-    with pytest.raises(Interrupted):
+    with raises(Interrupted):
         store.counter_add("hits", 1)
 
     assert time.monotonic() - started_at < 5
@@ -360,7 +360,7 @@ def test_a_verb_fails_in_time_if_no_server_accepts_the_connection(kind: str) -> 
         store = open_store(url, None, make_policy(patience=0.1, min_server_seconds=0.1))
         started_at = time.monotonic()
 
-        with pytest.raises(StoreUnavailable) as unreachable:
+        with raises(StoreUnavailable) as unreachable:
             store.counter_add("hits", 1)
 
     assert time.monotonic() - started_at < 10
@@ -378,7 +378,7 @@ def test_a_refused_login_is_an_error_of_its_own_that_shows_no_password(
     else:
         url = f"unix://stranger:sekret@{server.running.socket}"
 
-    with pytest.raises(StoreAuthFailed) as refused:
+    with raises(StoreAuthFailed) as refused:
         open_store(url, None, make_policy()).counter_add("hits", 1)
 
     assert "sekret" not in str(refused.value.describe())
@@ -391,8 +391,10 @@ def test_a_server_that_may_evict_is_refused(private_server: Callable[[str], Serv
     warnings: list[str] = []
     with redis.Redis.from_url(f"unix://{server.running.socket}") as admin:
         admin.config_set("maxmemory-policy", "allkeys-lru")
-        with pytest.raises(StoreUnsafe):
-            open_store(server.url, None, make_policy()).counter_add("hits", 1)
+        unsafe = open_store(server.url, None, make_policy())
+        with raises(StoreUnsafe):
+            unsafe.counter_add("hits", 1)
+        unsafe.close()
         admin.config_set("maxmemory-policy", "noeviction")
         admin.config_set("appendonly", "no")
 
@@ -427,9 +429,9 @@ def test_an_older_store_is_upgraded_and_a_newer_one_is_refused(
         assert new.look(lambda db: db.rows("SELECT * FROM tool_more")) == []
         new.close()
 
-        with pytest.raises(StateTooNew):
+        with raises(StateTooNew):
             old.counter_add("hits", 1)
-        with pytest.raises(StateTooNew):
+        with raises(StateTooNew):
             old.counter_get("hits")
         old.close()
 
@@ -442,7 +444,7 @@ def test_a_newer_redis_store_is_refused(server_of: Callable[[str], Server], work
         client.set("{sampletool}:schema", 99)
     store = open_store(url, None, make_policy())
 
-    with pytest.raises(StateTooNew):
+    with raises(StateTooNew):
         store.counter_get("hits")
 
     store.close()
@@ -481,7 +483,7 @@ def test_a_dry_run_returns_the_real_results_and_changes_nothing(shared: SharedBa
     one_dry_run = dry_run()
     assert one_dry_run.counter_add("hits", 3).value == 3
     assert one_dry_run.state_set("key", "b", if_version=1).version == 2
-    with pytest.raises(ToolError):
+    with raises(ToolError):
         dry_run().state_set("key", "b", if_version=7)
     assert dry_run().state_unset("key").effect == "deleted"
     assert dry_run().task_add("work", [NewTask("y", "c")]).effects == [("c", "created")]

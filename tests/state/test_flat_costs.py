@@ -74,7 +74,7 @@ class Watching:
         self._asked.append((statement, values))
         return self._session.rows(statement, **values)
 
-    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[int]:
+    def execute_each(self, statement: str, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
         self._asked += [(statement, each) for each in values]
         return self._session.execute_each(statement, values)
 

@@ -8,6 +8,7 @@ import pytest
 from sampletool.state.connect import open_store
 from sampletool.state.errors import StoreReadOnly
 from sampletool.state.protocol import Health
+from tests.state.support.outcomes import raises
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 
@@ -54,7 +55,7 @@ def test_a_replica_is_named_as_what_it_is(private_server: Callable[[str], Server
         admin.replicaof("127.0.0.1", "1")
     store = open_store(url, None, make_policy(patience=0.5))
 
-    with pytest.raises(StoreReadOnly) as refused:
+    with raises(StoreReadOnly) as refused:
         store.counter_add("hits", 1)
 
     assert "directory" not in refused.value.describe()["suggestion"]
@@ -70,9 +71,9 @@ def test_a_postgres_that_takes_no_changes_is_not_approved(
 
     store = open_store(url, None, make_policy())
 
-    with pytest.raises(StoreReadOnly):
+    with raises(StoreReadOnly):
         store.health()
-    with pytest.raises(StoreReadOnly):
+    with raises(StoreReadOnly):
         store.counter_add("hits", 1)
 
     store.close()

@@ -2,12 +2,11 @@
 
 import asyncio
 
-import pytest
-
 from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.state.memory import _CHANGING_VERBS, _READING_VERBS, MemoryStore
 from sampletool.state.protocol import NewTask, Once
 from sampletool.state.store import Store
+from tests.state.support.outcomes import raises
 
 
 def test_the_journal_gets_every_change_before_it_is_made() -> None:
@@ -40,10 +39,10 @@ def test_what_the_journal_refuses_has_not_happened() -> None:
             store.state_set("key", 1, once=Once("k")),
             store.task_add("work", [NewTask(1, "a")]),
         ):
-            with pytest.raises(OSError, match="no space"):
+            with raises(OSError, match="no space"):
                 await change
         assert await store.task_left("work") == 0
-        with pytest.raises(KeyNotFound):
+        with raises(KeyNotFound):
             await store.state_get("key")
 
     asyncio.run(call())

@@ -13,7 +13,7 @@ from sampletool.kit.contract.errors import KeyNotFound
 from sampletool.state.errors import LeaseLost
 from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.store import Store
-from tests.state.support.outcomes import statuses
+from tests.state.support.outcomes import raises, statuses
 from tests.state.support.stores import SharedBackend
 
 _WRITTEN = Path(__file__).parent / "written_by_0_1"
@@ -49,7 +49,7 @@ def test_counters_and_values_are_there_with_their_versions(store: Store) -> None
     ]
     assert store.state_get("leader").expires_at is not None
     for gone in ("seat", "old"):
-        with pytest.raises(KeyNotFound):
+        with raises(KeyNotFound):
             store.state_get(gone)
 
 
@@ -91,7 +91,7 @@ def test_what_is_free_or_expired_is_claimed_in_the_order_of_adding(store: Store)
         ("free", 1, 1),
     ]
     assert store.task_left("work") == 5
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_finish("expired", 1)
     assert store.task_finish("claimed", 1) == "updated"
     assert store.task_retry("failed") == store.task_retry("used up") == "updated"

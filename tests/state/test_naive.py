@@ -14,6 +14,7 @@ from sampletool.kit.contract.errors import VersionConflict
 from sampletool.state.errors import LeaseLost
 from sampletool.state.protocol import NewTask
 from sampletool.state.store import Store
+from tests.state.support.outcomes import raises
 from tests.state.support.stores import Backend, SharedBackend
 
 Steps = Iterator[None]
@@ -166,7 +167,7 @@ def test_finishing_by_id_only_lets_a_late_worker_finish_the_work_of_another(
     store.task_claim("work", "bob", lease_ms=60_000)
 
     naive_finish("ann")
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_finish("a", late.generation)
 
     assert cells.get("a") == {"status": "done", "by": "ann"}

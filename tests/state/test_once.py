@@ -12,7 +12,7 @@ from sampletool.state.errors import FencedWriteRepeated, IdempotencyKeyReused, L
 from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG, claim_one, fence
-from tests.state.support.outcomes import outcome
+from tests.state.support.outcomes import outcome, raises
 from tests.state.support.stores import Backend
 
 
@@ -55,8 +55,37 @@ def test_a_claim_whose_worker_has_no_chosen_name_is_repeated_under_any(backend: 
     again = another.task_claim("work", "run-2", lease_ms=LONG, once=Once("k"), is_named=False)
 
     assert (again.tasks, again.replayed) == (first.tasks, True)
-    with pytest.raises(IdempotencyKeyReused):
+    with raises(IdempotencyKeyReused):
         another.task_claim("work", "run-2", lease_ms=LONG, count=2, once=Once("k"), is_named=False)
+
+
+@pytest.mark.parametrize("options", [{"delay_ms": 1}, {"max_attempts": 0}, {"max_attempts": 1}])
+def test_a_key_that_added_tasks_is_refused_with_other_options(
+    store: Store, options: dict[str, int]
+) -> None:
+    store.task_add("work", [NewTask("x")], Once("k"))
+
+    again = outcome(lambda: store.task_add("work", [NewTask("x")], Once("k"), **options))
+
+    assert again == "IDEMPOTENCY_KEY_REUSED"
+    assert store.task_left("work") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"lease_ms": LONG + 1}, {"count": 2}, {"max_attempts": 1}, {"finish": [Fence("a", 1)]}],
+)
+def test_a_key_that_claimed_tasks_is_refused_with_other_options(
+    store: Store, options: dict[str, Any]
+) -> None:
+    store.task_add("work", [NewTask("x", "a"), NewTask("x", "b")])
+    store.task_claim("work", "ann", lease_ms=LONG, once=Once("k"))
+
+    other = {"lease_ms": LONG, **options}
+    again = outcome(lambda: store.task_claim("work", "ann", once=Once("k"), **other))
+
+    assert again == "IDEMPOTENCY_KEY_REUSED"
+    assert [task.status for task in store.task_list("work", None, 0, 9)] == ["claimed", "free"]
 
 
 def test_the_longest_names_of_any_script_fit_together(store: Store) -> None:
@@ -75,13 +104,13 @@ def test_the_longest_names_of_any_script_fit_together(store: Store) -> None:
 def test_one_key_for_two_kinds_of_write_is_refused(store: Store) -> None:
     store.counter_add("hits", 1, Once("k"))
 
-    with pytest.raises(IdempotencyKeyReused):
+    with raises(IdempotencyKeyReused):
         store.state_set("hits", 1, once=Once("k"))
 
 
 def test_a_refused_write_does_not_use_up_its_key(store: Store) -> None:
     store.state_set("key", "a")
-    with pytest.raises(VersionConflict):
+    with raises(VersionConflict):
         store.state_set("key", "b", if_version=0, once=Once("k"))
     store.state_unset("key")
 
@@ -120,7 +149,7 @@ def test_one_claim_that_makes_a_change_with_other_arguments_is_refused_by_its_na
     claim = fence(claim_one(store))
     store.counter_add("hits", 5, claim)
 
-    with pytest.raises(FencedWriteRepeated, match="a:1 has already made this change"):
+    with raises(FencedWriteRepeated, match="a:1 has already made this change"):
         store.counter_add("hits", 6, claim)
 
     assert store.counter_get("hits") == 5
@@ -134,7 +163,7 @@ def test_a_claim_that_has_ended_is_refused_also_for_a_write_that_it_has_made(sto
     store.task_release("a", claimed.generation)
     claim_one(store)
 
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.counter_add("hits", 5, fence(claimed))
 
 

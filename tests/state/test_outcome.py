@@ -19,6 +19,7 @@ from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
 from tests.state.conftest import ThroughProxy
+from tests.state.support.outcomes import raises
 from tests.state.support.proxy import FaultyProxy
 from tests.state.support.store_client import make_policy
 from tests.state.support.waiting import wait_until
@@ -63,7 +64,7 @@ def test_a_signal_after_a_change_was_sent_reports_that_the_outcome_is_unknown(
     store, direct, proxy = through_proxy("swallow", policy=policy)
     thread = interrupt_once_struck(policy, proxy)
 
-    with pytest.raises(Interrupted) as interrupted:
+    with raises(Interrupted) as interrupted:
         store.counter_add("hits", 1, once)
 
     thread.join()
@@ -81,7 +82,7 @@ def test_the_deadline_after_a_change_was_sent_reports_that_the_outcome_is_unknow
     store, direct, _proxy = through_proxy("swallow", policy=policy)
     policy.signals.limit(1.0)
 
-    with pytest.raises(DeadlineExceeded) as exceeded:
+    with raises(DeadlineExceeded) as exceeded:
         store.counter_add("hits", 1)
 
     assert to_tool_error(exceeded.value).context["outcome"] == "unknown"
@@ -94,11 +95,14 @@ def test_a_signal_while_reading_leaves_no_outcome_open(through_proxy: ThroughPro
     store, _direct, proxy = through_proxy("swallow", policy=policy)
     proxy.struck.set()
     thread = Thread(target=policy.signals.receive, args=(signal.SIGTERM,))
-    thread.start()
 
-    with pytest.raises(Interrupted) as interrupted:
+    def read_without_end() -> None:
         while True:
             store.counter_get("hits")
+
+    thread.start()
+    with raises(Interrupted) as interrupted:
+        read_without_end()
 
     thread.join()
     policy.signals.close()
@@ -127,7 +131,7 @@ def test_without_a_key_a_lost_reply_is_an_unknown_outcome(
 ) -> None:
     store, direct, _proxy = through_proxy("cut half" if fault == "cut half" else "cut reply")
 
-    with pytest.raises(OutcomeUnknown) as unknown:
+    with raises(OutcomeUnknown) as unknown:
         store.counter_add("hits", 1)
 
     assert not unknown.value.describe()["retryable"]
@@ -140,7 +144,7 @@ def test_with_a_key_an_unknown_outcome_says_to_repeat_it_with_the_same_key(
     """Naive: "cannot be reached", as if nothing had happened."""
     store, direct, _proxy = through_proxy("swallow", policy=impatient_policy())
 
-    with pytest.raises(StoreUnavailable) as unknown:
+    with raises(StoreUnavailable) as unknown:
         store.counter_add("hits", 1, Once("k"))
 
     error = unknown.value.describe()
@@ -157,7 +161,7 @@ def test_a_change_that_is_harmless_to_repeat_has_an_unknown_outcome_too(
     direct.task_add("work", [NewTask("x", "a")])
     (task,) = direct.task_claim("work", "ann", lease_ms=LONG_MS).tasks
 
-    with pytest.raises(OutcomeUnknown) as unknown:
+    with raises(OutcomeUnknown) as unknown:
         store.task_finish("a", task.generation)
 
     assert unknown.value.describe()["retryable"]
@@ -173,10 +177,10 @@ def test_a_refused_repetition_does_not_hide_that_the_first_attempt_may_have_succ
     (task,) = direct.task_claim("work", "ann", lease_ms=LONG_MS).tasks
     proxy.on_strike = lambda: direct.task_release("a", task.generation)
 
-    with pytest.raises(OutcomeUnknown, match="was refused"):
+    with raises(OutcomeUnknown, match="was refused"):
         store.task_renew("a", task.generation, lease_ms=LONG_MS)
 
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_renew("a", task.generation, lease_ms=LONG_MS)
 
 
@@ -209,7 +213,7 @@ def test_a_reply_that_trickles_ends_at_the_deadline(through_proxy: ThroughProxy)
     proxy.struck.set()
 
     def read() -> None:
-        with pytest.raises(StoreUnavailable):
+        with raises(StoreUnavailable):
             store.state_get("large")
 
     assert seconds_taken(read) < 0.5 + PROMPT_SECONDS
@@ -231,7 +235,7 @@ def test_a_signal_ends_the_wait_for_a_reply_that_trickles(through_proxy: Through
     thread = Thread(target=interrupt)
     thread.start()
 
-    with pytest.raises(Interrupted):
+    with raises(Interrupted):
         store.state_get("large")
 
     thread.join()
@@ -244,7 +248,7 @@ def test_a_change_whose_reply_trickles_has_an_unknown_outcome_at_the_deadline(
 ) -> None:
     store, direct, _proxy = through_proxy("trickle", policy=impatient_policy())
 
-    with pytest.raises(OutcomeUnknown):
+    with raises(OutcomeUnknown):
         store.counter_add("hits", 1)
 
     wait_until(lambda: direct.counter_get("hits") == 1)

@@ -31,7 +31,7 @@ from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker, WorkOptions, margin_seconds
 from tests.state.support.claims import claim_one, fence
-from tests.state.support.outcomes import outcome, statuses
+from tests.state.support.outcomes import outcome, raises, statuses
 from tests.state.support.stores import Backend
 
 START_MS = 1_800_000_000_000
@@ -141,7 +141,7 @@ def test_a_lease_lasts_until_its_end_and_then_others_can_claim_the_task(
     clock.advance_to(60_000)
 
     assert statuses(store) == {"expired": 1}
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_renew("a", task.generation, lease_ms=60_000)
     assert claim_one(store, "bob").generation == task.generation + 1
 
@@ -318,9 +318,10 @@ def test_an_unreachable_server_is_asked_again_for_the_requested_time_and_at_leas
 
     def ask(_deadline: float, _is_repetition: bool) -> None:
         asked_at.append(fake_time.elapsed)
+        assert len(asked_at) < 10_000, "it would ask without an end"
         raise NoReply("unreachable", was_sent=False)
 
-    with pytest.raises(StoreUnavailable):
+    with raises(StoreUnavailable):
         send(Request("redis://h"), make_policy(fake_time, patience, longest), ask)
 
     assert asked_at[:3] == [0, 0.05, 0.1]
@@ -335,6 +336,7 @@ def test_a_signal_in_the_pause_before_the_next_attempt_ends_the_wait(
 
     def ask(_deadline: float, _is_repetition: bool) -> None:
         attempts.append(fake_time.elapsed)
+        assert len(attempts) < 10_000, "it would ask without an end"
         raise NoReply("unreachable", was_sent=False)
 
     def wait(seconds: float, _descriptors: Any = ()) -> list[int]:
@@ -344,7 +346,7 @@ def test_a_signal_in_the_pause_before_the_next_attempt_ends_the_wait(
 
     monkeypatch.setattr(policy.signals, "wait", wait)
 
-    with pytest.raises(Interrupted):
+    with raises(Interrupted):
         send(Request("redis://h"), policy, ask)
 
     assert len(attempts) == 1
@@ -354,7 +356,7 @@ def test_a_write_whose_outcome_is_unknown_is_not_repeated(fake_time: FakeTime) -
     def ask(_deadline: float, _is_repetition: bool) -> None:
         raise NoReply("cut", was_sent=True)
 
-    with pytest.raises(OutcomeUnknown):
+    with raises(OutcomeUnknown):
         send(Request("redis://h", "counter add hits", "unsafe"), make_policy(fake_time, 10), ask)
 
     assert fake_time.elapsed == 0
@@ -368,11 +370,12 @@ def test_a_busy_file_is_tried_again_for_the_requested_time(
 
     def busy() -> None:
         fake_time.advance(0.05)
+        assert fake_time.elapsed < 60, "it would wait without an end"
         error = sqlite3.OperationalError("database is locked")
         error.sqlite_errorname = "SQLITE_BUSY_SNAPSHOT"
         raise error
 
-    with pytest.raises(StoreBusy):
+    with raises(StoreBusy):
         store._retry_while_busy(busy)
 
     assert waits <= round(fake_time.elapsed - 0.05, 6) < waits + 0.06
@@ -393,7 +396,7 @@ def test_an_update_that_others_overtake_is_tried_ten_times_with_growing_pauses(
     monkeypatch.setattr(random, "uniform", lambda _least, most: most)
     monkeypatch.setattr(fake_time, "sleep", pauses.append)
 
-    with pytest.raises(VersionConflict):
+    with raises(VersionConflict):
         update.update(cast(Store, Overtaken()), "key", lambda value: value)
 
     assert pauses == [0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5]
@@ -515,15 +518,23 @@ def test_a_command_is_killed_a_quarter_of_its_lease_before_the_end_and_at_most_1
     ],
 )
 def test_a_command_is_asked_to_exit_15_seconds_before_its_lease_expires_and_killed_after_5(
-    watched: Watched, left: float, sent: list[int], lost: int
+    watched: Watched,
+    left: float,
+    sent: list[int],
+    lost: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     watched.set_seconds_left(left)
+
+    notices: list[str] = []
+    monkeypatch.setattr(watched.worker.context, "progress", notices.append)
 
     watched.worker._end_commands_in_time()
     watched.worker._end_commands_in_time()
 
     assert watched.signals_sent == sent
     assert watched.worker.lost == lost
+    assert len(notices) == len(sent)
 
 
 @pytest.mark.parametrize(("left", "verbs"), [(40 + MOMENT, []), (40 - MOMENT, ["task_renew"])])
@@ -571,6 +582,39 @@ def test_a_worker_asks_an_empty_queue_again_after_half_a_second(watched: Watched
     assert watched.fake_time.now - started_at == 0.5
 
 
+@pytest.mark.parametrize(
+    ("lease_ms", "has_ended", "is_reachable", "seconds"),
+    [
+        (60_000, False, True, 0.5),
+        (4_000, False, True, 0.2),
+        (4_000, True, True, 0.0),
+        (60_000, True, False, 0.5),
+        (4_000, True, False, 0.2),
+    ],
+)
+def test_a_worker_looks_at_its_commands_twice_a_second_and_20_times_per_lease(
+    watched: Watched,
+    lease_ms: int,
+    has_ended: bool,
+    is_reachable: bool,
+    seconds: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If a command has ended, it is reported at once, unless the store is unreachable."""
+    (command,) = watched.worker.running.values()
+    waits: list[float] = []
+    monkeypatch.setattr(watched.worker.children, "next_exit", waits.append)
+    watched.worker.options = replace(watched.worker.options, lease_ms=lease_ms)
+    if has_ended:
+        watched.worker.ended.append(cast(Any, command))
+    if not is_reachable:
+        watched.worker.unreachable_since = watched.fake_time.now
+
+    watched.worker.wait()
+
+    assert waits == [seconds]
+
+
 def report_failure(
     watched: Worker,
     command: worker._RunningCommand,
@@ -591,7 +635,17 @@ def report_failure(
 
 @pytest.mark.parametrize(
     ("attempts", "longest_ms"),
-    [(1, 1_000), (2, 2_000), (6, 32_000), (7, 60_000), (16, 60_000), (10_000, 60_000)],
+    [
+        (1, 1_000),
+        (2, 2_000),
+        (3, 4_000),
+        (4, 8_000),
+        (5, 16_000),
+        (6, 32_000),
+        (7, 60_000),
+        (8, 60_000),
+        (10_000, 60_000),
+    ],
 )
 def test_a_failed_task_is_delayed_twice_as_long_each_time_and_at_most_a_minute(
     watched: Watched, attempts: int, longest_ms: int, monkeypatch: pytest.MonkeyPatch

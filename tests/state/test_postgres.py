@@ -7,6 +7,8 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Thread
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -18,7 +20,7 @@ from sampletool.state.connect import open_store
 from sampletool.state.errors import StoreBusy, StoreUnavailable, StoreUnsafe
 from sampletool.state.postgres import SCHEMA_STEPS, PostgresStore, _in_driver_syntax
 from sampletool.state.protocol import NewTask, Once
-from tests.state.support.outcomes import outcome
+from tests.state.support.outcomes import outcome, raises
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
@@ -48,7 +50,7 @@ def test_who_needs_the_same_name_as_a_paused_client_may_give_up(backend: SharedB
     client.go()
     assert client.wait_until_stopped()
 
-    with pytest.raises(StoreBusy):
+    with raises(StoreBusy):
         store.counter_add("hits", 1)
 
     client.resume()
@@ -98,7 +100,7 @@ def test_a_server_that_cannot_hold_every_text_is_refused(admin_url: str, encodin
         )
         store = open_store(admin_url.replace("/postgres?", f"/{name}?"), None, make_policy())
 
-        with pytest.raises(StoreUnsafe, match=encoding):
+        with raises(StoreUnsafe, match=encoding):
             store.counter_add("hits", 1)
 
         store.close()
@@ -127,7 +129,7 @@ def test_a_role_without_a_connection_left_is_not_a_wrong_password(admin_url: str
         admin.execute(f"CREATE ROLE {name} LOGIN CONNECTION LIMIT 0")
         url = admin_url.replace("test@", f"{name}@")
 
-        with pytest.raises(StoreUnavailable, match="no free connection") as refused:
+        with raises(StoreUnavailable, match="no free connection") as refused:
             open_store(url, None, make_policy(patience=0.0, min_server_seconds=0.1)).counter_add(
                 "hits", 1
             )
@@ -139,7 +141,7 @@ def test_a_role_without_a_connection_left_is_not_a_wrong_password(admin_url: str
 def test_a_database_that_is_not_there_is_said_at_once(admin_url: str) -> None:
     began = time.monotonic()
 
-    with pytest.raises(InvalidValues, match="no database"):
+    with raises(InvalidValues, match="no database"):
         open_store(admin_url.replace("/postgres?", "/none?"), None, make_policy()).counter_add(
             "hits", 1
         )
@@ -198,7 +200,7 @@ def test_a_signal_cancels_on_the_server_what_it_waits_for(backend: SharedBackend
         outsider.execute("UPDATE tool_counters SET value = value")
         Thread(target=signal_when_it_waits, args=(terms.signals, backend.url)).start()
 
-        with pytest.raises(Interrupted):
+        with raises(Interrupted):
             store.counter_add("hits", 1)
 
         wait_until(lambda: waiting_for_locks(backend.url) == 0)
@@ -242,7 +244,7 @@ def test_a_statement_that_takes_too_long_does_not_go_on_without_its_caller(
     slow = PostgresStore(backend.url, make_policy(patience=0.0, min_server_seconds=0.1))
     slow.counter_add("hits", 1)
 
-    with pytest.raises(StoreUnavailable, match="in time"):
+    with raises(StoreUnavailable, match="in time"):
         slow.look(lambda db: db.rows("SELECT pg_sleep(600)"))
     assert not slow.current_connection().closed, (
         "a client that has to give up closes the connection"
@@ -286,3 +288,27 @@ def test_a_delay_is_a_value_and_no_other_statement(backend: SharedBackend) -> No
         return int(_in_driver_syntax.cache_info().currsize)
 
     assert fail_once(900_001) == fail_once(900_002)
+
+
+@pytest.mark.parametrize(
+    ("patience", "lock_ms", "statement_ms"),
+    [(0, 1, 2500), (1, 1000, 2500), (3, 3000, 3500)],
+)
+def test_each_transaction_begins_with_limits(
+    patience: float, lock_ms: int, statement_ms: int
+) -> None:
+    """The server gives up a statement half a second later than the caller, and says why."""
+    store = PostgresStore("postgresql://h/d?schema=mine", make_policy(patience=patience))
+    messages: list[bytes] = []
+    link: Any = SimpleNamespace(execute=messages.append)
+
+    store._begin(link, "SELECT 1")
+
+    assert messages[0].decode().split(";") == [
+        "BEGIN",
+        f"SET LOCAL lock_timeout = {lock_ms}",
+        f"SET LOCAL statement_timeout = {statement_ms}",
+        "SET LOCAL idle_in_transaction_session_timeout = 2000",
+        'SET LOCAL search_path = "mine"',
+        "SELECT 1",
+    ]

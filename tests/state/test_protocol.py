@@ -11,7 +11,7 @@ from sampletool.state.errors import CounterRange
 from sampletool.state.protocol import MAX_INTEGER, Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG
-from tests.state.support.outcomes import outcome
+from tests.state.support.outcomes import outcome, raises
 from tests.state.support.stores import Backend
 
 
@@ -33,7 +33,7 @@ def test_a_counter_stays_within_what_json_carries_exactly(store: Store, sign: in
     )
 
     for amount in (1, MAX_INTEGER):
-        with pytest.raises(CounterRange):
+        with raises(CounterRange):
             store.counter_add("hits", sign * amount)
 
     assert store.counter_get("hits") == sign * MAX_INTEGER
@@ -96,7 +96,7 @@ def test_a_stale_version_changes_nothing_and_names_the_actual_one(store: Store) 
         lambda: store.state_unset("key", if_version=read),
     ]
     for change in changes:
-        with pytest.raises(VersionConflict) as refused:
+        with raises(VersionConflict) as refused:
             change()
         assert refused.value.context == {"key": "key", "expected": 1, "actual": 2}
 
@@ -107,7 +107,7 @@ def test_a_stale_version_changes_nothing_and_names_the_actual_one(store: Store) 
 def test_version_0_means_only_if_there_is_none(store: Store) -> None:
     assert store.state_set("key", "first", if_version=0).effect == "created"
 
-    with pytest.raises(VersionConflict):
+    with raises(VersionConflict):
         store.state_set("key", "second", if_version=0)
 
     store.state_unset("key")
@@ -118,9 +118,9 @@ def test_version_0_means_only_if_there_is_none(store: Store) -> None:
 def test_an_expired_value_is_gone(store: Store) -> None:
     store.state_set("key", "short", expires_ms=0)
 
-    with pytest.raises(KeyNotFound):
+    with raises(KeyNotFound):
         store.state_get("key")
-    with pytest.raises(VersionConflict):
+    with raises(VersionConflict):
         store.state_set("key", "x", if_version=1)
     assert store.state_list("", "", 10) == []
     assert store.state_unset("key").effect == "unchanged"
@@ -155,7 +155,7 @@ def test_unset_removes_and_twice_is_once(store: Store) -> None:
 
     assert store.state_unset("key").effect == "deleted"
     assert store.state_unset("key").effect == "unchanged"
-    with pytest.raises(KeyNotFound):
+    with raises(KeyNotFound):
         store.state_get("key")
 
 

@@ -8,6 +8,7 @@ from sampletool.state.errors import LeaseLost, TaskEnded, TaskNotFailed, TaskNot
 from sampletool.state.protocol import FailedRun, Fence, NewTask, Once, QueueStats
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG, claim_one
+from tests.state.support.outcomes import raises
 from tests.state.support.stores import SharedBackend
 
 # Cancel
@@ -37,11 +38,11 @@ def test_cancelling_a_claimed_task_ends_its_claim(store: Store) -> None:
 
     store.task_cancel("a")
 
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_renew("a", claimed.generation, lease_ms=LONG)
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_finish("a", claimed.generation)
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.counter_add("hits", 1, Once(fence=Fence("a", claimed.generation)))
 
 
@@ -60,9 +61,9 @@ def test_a_task_that_has_ended_cannot_be_cancelled(store: Store) -> None:
     claim_one(store, lease_ms=0, max_attempts=1)
 
     for task in ("done", "failed"):
-        with pytest.raises(TaskEnded, match=task):
+        with raises(TaskEnded, match=task):
             store.task_cancel(task)
-    with pytest.raises(TaskNotFound):
+    with raises(TaskNotFound):
         store.task_cancel("none")
 
 
@@ -70,7 +71,7 @@ def test_a_cancelled_task_is_neither_retried_nor_kept_by_clean(store: Store) -> 
     store.task_add("work", [NewTask("x", "a")])
     store.task_cancel("a")
 
-    with pytest.raises(TaskNotFailed):
+    with raises(TaskNotFailed):
         store.task_retry("a")
 
     assert store.task_clean(0, ["done", "failed"])[0] == 0
@@ -90,7 +91,7 @@ def test_a_task_shows_its_result(store: Store) -> None:
     shown = store.task_show("a")
     assert (shown.task.status, shown.task.body) == ("done", {"to": "ann"})
     assert shown.result == {"sent": [1, None, "\0"]}
-    with pytest.raises(TaskNotFound):
+    with raises(TaskNotFound):
         store.task_show("b")
 
 
@@ -123,7 +124,7 @@ def test_a_claim_that_is_lost_reports_no_failure(store: Store) -> None:
     late = claim_one(store, lease_ms=0)
     claim_one(store)
 
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_release("a", late.generation, failure=FailedRun(1, "late"))
 
     assert store.task_show("a").exit_codes == []
@@ -231,6 +232,23 @@ def test_a_list_of_a_status_has_each_task_once_whether_or_not_a_claim_has_notice
     assert found == (expected[::-1] if newest_first else expected)
     assert [task.id for task in store.task_list("work", "claimed", 0, 9)] == ["08", "09"]
     assert [task.id for task in store.task_list(None, "free", 0, 9)] == ["10", "11"]
+
+
+@pytest.mark.parametrize(("max_attempts", "status"), [(0, "expired"), (1, "failed")])
+def test_a_list_of_a_status_has_only_the_tasks_of_its_queue(
+    store: Store, max_attempts: int, status: str
+) -> None:
+    """No claim has noticed yet that the leases have expired."""
+    for queue in ("work", "other"):
+        store.task_add(queue, [NewTask("x", queue)])
+        store.task_claim(queue, "ann", lease_ms=0, max_attempts=max_attempts)
+
+    listed = store.task_list("work", status, 0, 9)
+    first = store.task_list(None, status, 0, 1)
+
+    assert [(task.id, task.status) for task in listed] == [("work", status)]
+    assert [task.id for task in first] == ["work"]
+    assert [task.id for task in store.task_list(None, status, first[0].position, 9)] == ["other"]
 
 
 def test_a_store_of_an_earlier_version_lists_its_tasks_by_status(

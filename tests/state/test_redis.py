@@ -7,10 +7,12 @@ import pytest
 from redis.exceptions import BusyLoadingError
 
 from sampletool.kit.contract.errors import InvalidValues
-from sampletool.state.exchange import Request
+from sampletool.kit.safety.signals import Signals
+from sampletool.state.exchange import Request, Watch
 from sampletool.state.protocol import NewTask
+from sampletool.state.redis import _server_name, _WatchedSocket
 from sampletool.state.store import Store
-from tests.state.support.outcomes import statuses
+from tests.state.support.outcomes import outcome, raises, statuses
 from tests.state.support.servers import Server
 from tests.state.support.stores import SharedBackend
 
@@ -82,10 +84,102 @@ def test_more_tasks_than_a_script_may_add_are_refused(
 ) -> None:
     store: Store = make_backend("valkey").open()
 
-    with pytest.raises(InvalidValues, match="at once"):
+    with raises(InvalidValues, match="at most 1000 tasks at once") as refused:
         store.task_add("work", [NewTask("x") for _ in range(1001)])
 
+    (mistake,) = refused.value.mistakes
+    assert mistake.suggestion == "Add them with several commands."
     assert statuses(store, "work") == {}
+
+
+def test_a_script_may_add_exactly_as_many_tasks(
+    make_backend: Callable[[str], SharedBackend],
+) -> None:
+    store: Store = make_backend("valkey").open()
+
+    added = outcome(lambda: store.task_add("work", [NewTask("x") for _ in range(1000)]))
+
+    assert len(added.effects) == 1000
+
+
+class FakeSocket:
+    """A socket that records its timeouts, and whose replies the test chooses."""
+
+    def __init__(self, *replies: object) -> None:
+        self.timeouts: list[float] = []
+        self.sent = b""
+        self._replies = list(replies)
+
+    def settimeout(self, seconds: float) -> None:
+        self.timeouts.append(seconds)
+
+    def recv(self, _size: int) -> object:
+        reply = self._replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    def send(self, content: memoryview) -> int:
+        """Send at most three bytes."""
+        part = bytes(content[:3])
+        self.sent += part
+        return len(part)
+
+
+def watched(fake: FakeSocket, *, is_over: bool = False) -> Any:
+    give_up_at = 0.0 if is_over else float("inf")
+    return _WatchedSocket(fake, Watch(Signals(), give_up_at))
+
+
+def test_a_watched_socket_looks_at_its_watch_again_and_again_until_the_reply_arrives() -> None:
+    fake = FakeSocket(TimeoutError(), TimeoutError(), b"+OK")
+
+    assert outcome(lambda: watched(fake).recv(9)) == b"+OK"
+
+    assert fake.timeouts == [0.05]
+
+
+def test_a_watched_socket_gives_up_when_the_exchange_is_over() -> None:
+    over = watched(FakeSocket(b"+OK"), is_over=True)
+
+    with raises(TimeoutError):
+        over.recv(9)
+    with raises(TimeoutError):
+        over.sendall(b"PING")
+
+
+def test_a_driver_that_does_not_want_to_wait_gets_what_has_arrived() -> None:
+    """The driver asks in this way whether the connection is still alive."""
+    fake = FakeSocket(b"+OK")
+    socket = watched(fake, is_over=True)
+
+    socket.settimeout(0)
+
+    assert outcome(lambda: socket.recv(9)) == b"+OK"
+
+    socket.settimeout(3600)
+    socket.settimeout(None)
+    assert fake.timeouts == [0.05, 0, 0.05, 0.05]
+
+
+def test_a_watched_socket_sends_all_of_a_long_request() -> None:
+    fake = FakeSocket()
+
+    assert outcome(lambda: watched(fake).sendall(b"SET key value")) is None
+
+    assert fake.sent == b"SET key value"
+
+
+@pytest.mark.parametrize(
+    ("info", "name"),
+    [
+        ({"valkey_version": "9.0", "redis_version": "7.2"}, "Valkey 9.0"),
+        ({"redis_version": "7.2"}, "Redis 7.2"),
+        ({}, "Redis or Valkey"),
+    ],
+)
+def test_health_names_the_kind_of_the_server(info: dict[str, str], name: str) -> None:
+    assert outcome(lambda: _server_name(info)) == name
 
 
 def test_an_append_only_file_that_cannot_be_written_is_a_problem() -> None:

@@ -20,8 +20,8 @@ from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.processors import one_processor
 from sampletool.state.connect import open_store
 from sampletool.state.sqlite import SCHEMA_STEPS as SQLITE_STEPS
-from sampletool.state.sqlite import SqliteStore
-from tests.state.support.outcomes import outcome
+from sampletool.state.sqlite import Connection, SqliteStore
+from tests.state.support.outcomes import outcome, raises
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 from tests.state.support.waiting import wait_until
@@ -68,7 +68,7 @@ def test_a_planted_file_is_refused(tmp_path: Path, planted: str) -> None:
     else:
         path.mkdir()
 
-    with pytest.raises((UnsafePath, OSError)):
+    with raises((UnsafePath, OSError)):
         open_store(f"sqlite://{path}", None, make_policy()).counter_add("hits", 1)
 
     if planted == "link":
@@ -86,9 +86,9 @@ def test_a_file_with_two_names_is_refused(tmp_path: Path, verb: str) -> None:
 
     for name in (path, tmp_path / "other.db"):
         store = open_store(f"sqlite://{name}", None, make_policy())
-        with pytest.raises(UnsafePath, match="hard link"):
+        with raises(UnsafePath, match="hard link"):
             getattr(store, verb)("hits", *[1][: verb == "counter_add"])
-        with pytest.raises(UnsafePath, match="hard link"):
+        with raises(UnsafePath, match="hard link"):
             store.health()
 
 
@@ -99,7 +99,7 @@ def test_a_python_without_sqlite_is_said_so(
     for name in ("sqlite3", "sqlite3.dbapi2", "sampletool.state.sqlite"):
         monkeypatch.delitem(sys.modules, name, raising=False)
 
-    with pytest.raises(ExtraNotInstalled) as missing:
+    with raises(ExtraNotInstalled) as missing:
         open_store(f"sqlite://{tmp_path}/state.db", None, make_policy())
 
     assert "sqlite3" in missing.value.describe()["suggestion"]
@@ -125,7 +125,7 @@ def test_a_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
     store.close()
     (tmp_path / "state.db").symlink_to(tmp_path / "real.db")
 
-    with pytest.raises(UnsafePath):
+    with raises(UnsafePath):
         open_store(f"sqlite://{tmp_path}/state.db", None, make_policy()).counter_get("hits")
 
 
@@ -191,11 +191,11 @@ def test_what_is_no_store_is_left_alone(tmp_path: Path) -> None:
         db.execute("CREATE TABLE theirs (x)")
     db.close()
 
-    with pytest.raises(IoFailure):
+    with raises(IoFailure):
         open_store(f"sqlite://{text}", None, make_policy()).counter_add("hits", 1)
-    with pytest.raises(UnsafePath):
+    with raises(UnsafePath):
         open_store(f"sqlite://{foreign}", None, make_policy()).counter_add("hits", 1)
-    with pytest.raises(FileNotFound):
+    with raises(FileNotFound):
         open_store(f"sqlite://{tmp_path}/none/state.db", None, make_policy()).counter_add("hits", 1)
 
     assert text.read_text().startswith("not a database")
@@ -229,6 +229,31 @@ def test_an_outsider_who_locks_the_file_is_waited_for_until_the_deadline(tmp_pat
     outsider.close()
     assert store.counter_add("hits", 1).value == 2
     store.close()
+
+
+def test_a_file_with_the_current_schema_is_not_upgraded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade is a commit, and a commit flushes the disk."""
+    upgraded: list[sqlite3.Connection] = []
+    upgrade = SqliteStore._upgrade
+
+    def record(store: SqliteStore, db: Connection) -> None:
+        upgraded.append(db)
+        upgrade(store, db)
+
+    monkeypatch.setattr(SqliteStore, "_upgrade", record)
+    first = SqliteStore(tmp_path / "state.db", make_policy())
+    first.counter_add("hits", 1)
+    assert len(upgraded) == 1
+    second = SqliteStore(tmp_path / "state.db", make_policy())
+
+    second.counter_add("hits", 1)
+
+    assert len(upgraded) == 1
+    assert second.counter_get("hits") == 2
+    first.close()
+    second.close()
 
 
 def test_reading_an_older_file_changes_nothing(tmp_path: Path) -> None:
@@ -278,7 +303,7 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
         store.close()
         os.chown(path, 65534, 65534)
 
-    with pytest.raises(UnsafePath, match="belongs to you"):
+    with raises(UnsafePath, match="belongs to you"):
         open_store(f"sqlite://{path}", None, make_policy()).counter_get("hits")
 
 

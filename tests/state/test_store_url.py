@@ -17,6 +17,7 @@ from sampletool.state.connect import open_store
 from sampletool.state.retry_policy import RetryPolicy
 from sampletool.state.store import Store
 from sampletool.state.store_url import refuse_password, shown_url
+from tests.state.support.outcomes import raises
 from tests.state.support.store_client import make_policy
 
 SCHEMES = [
@@ -206,7 +207,7 @@ def _answer_postgres(client: socket.socket) -> None:
     ],
 )
 def test_a_password_on_the_command_line_is_refused(url: str) -> None:
-    with pytest.raises(InvalidValues, match="on the command line"):
+    with raises(InvalidValues, match="on the command line"):
         refuse_password(url)
 
 

@@ -9,7 +9,7 @@ from sampletool.state.errors import LeaseLost, TaskConflict, TaskNotFailed, Task
 from sampletool.state.protocol import Fence, NewTask, Once
 from sampletool.state.store import Store
 from tests.state.support.claims import LONG, claim_one, fence
-from tests.state.support.outcomes import outcome, statuses
+from tests.state.support.outcomes import outcome, raises, statuses
 
 
 def test_tasks_are_claimed_in_the_order_of_adding(store: Store) -> None:
@@ -40,8 +40,9 @@ def test_adding_is_idempotent_by_id_and_all_or_nothing(store: Store) -> None:
     ]
 
     for queue, body in (("work", "z"), ("other", "x")):
-        with pytest.raises(TaskConflict):
+        with raises(TaskConflict) as refused:
             store.task_add(queue, [NewTask("new", "c"), NewTask(body, "a")])
+        assert refused.value.context == {"task": "a"}
 
     assert [task.id for task in store.task_list(None, None, 0, 10)] == ["a", "b"]
 
@@ -62,9 +63,9 @@ def test_what_is_done_is_never_claimed_again(store: Store) -> None:
     assert store.task_claim("work", "bob", lease_ms=LONG).tasks == []
     assert store.task_add("work", [NewTask("x", "a")]).effects == [("a", "unchanged")]
     assert (statuses(store, "work"), store.task_left("work")) == ({"done": 1}, 0)
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_renew("a", task.generation, lease_ms=LONG)
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_release("a", task.generation)
 
 
@@ -84,7 +85,7 @@ def test_an_expired_claim_goes_to_the_next_with_a_higher_generation(store: Store
         lambda: store.state_unset("key", once=fence(late)),
         lambda: store.task_add("work", [NewTask("late", "late")], fence(late)),
     ):
-        with pytest.raises(LeaseLost) as lost:
+        with raises(LeaseLost) as lost:
             refused()
         assert lost.value.context["actual_generation"] == task.generation
     assert store.counter_get("hits") == 0
@@ -96,7 +97,7 @@ def test_renewing_after_expiry_is_refused_even_if_nobody_claimed_it(store: Store
     store.task_add("work", [NewTask("x", "a")])
     task = claim_one(store, lease_ms=0)
 
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_renew("a", task.generation, lease_ms=LONG)
 
     assert store.task_list("work", "expired", 0, 10)[0].id == "a"
@@ -250,11 +251,11 @@ def test_a_failed_task_can_be_tried_again(store: Store, ends: str) -> None:
     again = claim_one(store)
     assert (again.id, again.attempts) == ("a", 1)
     assert again.generation > task.generation
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_finish("a", task.generation)
-    with pytest.raises(TaskNotFailed):
+    with raises(TaskNotFailed):
         store.task_retry("a")
-    with pytest.raises(TaskNotFound):
+    with raises(TaskNotFound):
         store.task_retry("none")
 
 
@@ -312,7 +313,7 @@ def test_an_attempt_that_was_not_used_does_not_count(store: Store, max_attempts:
 
     again = claim_one(store, max_attempts=max_attempts)
     assert (again.generation, again.attempts) == (2, 1)
-    with pytest.raises(LeaseLost):
+    with raises(LeaseLost):
         store.task_release("a", task.generation, is_unused=True)
 
 

@@ -11,6 +11,7 @@ from sampletool.state.connect import open_store
 from sampletool.state.errors import StoreMisconfigured, StoreUnavailable
 from sampletool.state.store import Store
 from tests.state.conftest import valkey_url
+from tests.state.support.outcomes import raises
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
 from tests.state.support.tcp_port import TcpPort, make_certificate
@@ -62,9 +63,7 @@ def test_a_self_signed_certificate_fails_at_once_with_its_reason(
     with (
         TcpPort(server_of(kind), certificate) as port,
         opened(url_of(kind, port, other.path)) as store,
-        pytest.raises(
-            StoreMisconfigured, match="certificate of the server is not trusted"
-        ) as wrong,
+        raises(StoreMisconfigured, match="certificate of the server is not trusted") as wrong,
     ):
         store.counter_get("hits")
 
@@ -79,7 +78,7 @@ def test_a_self_signed_certificate_is_not_trusted_by_default(
     with (
         TcpPort(server_of("valkey"), certificate) as port,
         opened(url_of("valkey", port, None)) as store,
-        pytest.raises(StoreMisconfigured, match="not trusted"),
+        raises(StoreMisconfigured, match="not trusted"),
     ):
         store.counter_get("hits")
 
@@ -93,7 +92,7 @@ def test_the_certificate_of_another_host_fails_at_once_with_its_reason(
     with (
         TcpPort(server_of(kind), certificate) as port,
         opened(url_of(kind, port, certificate.path)) as store,
-        pytest.raises(StoreMisconfigured, match="belongs to another host"),
+        raises(StoreMisconfigured, match="belongs to another host"),
     ):
         store.counter_get("hits")
 
@@ -107,7 +106,7 @@ def test_a_file_of_certificates_that_is_missing_fails_at_once_with_its_reason(
     with (
         TcpPort(server_of(kind), certificate) as port,
         opened(url_of(kind, port, tmp_path / "none.pem")) as store,
-        pytest.raises(StoreMisconfigured, match=r"cannot be read|does not exist"),
+        raises(StoreMisconfigured, match=r"cannot be read|does not exist"),
     ):
         store.counter_get("hits")
 
@@ -117,7 +116,7 @@ def test_a_real_redis_server_without_tls_fails_soon_with_its_reason(server_of: G
     with (
         TcpPort(server_of("valkey")) as port,
         opened(f"rediss://127.0.0.1:{port}/0", patience=600) as store,
-        pytest.raises(StoreMisconfigured, match="does not speak TLS") as wrong,
+        raises(StoreMisconfigured, match="does not speak TLS") as wrong,
     ):
         store.counter_get("hits")
 
@@ -131,6 +130,6 @@ def test_a_server_that_never_answers_a_handshake_is_unreachable_at_the_deadline(
         port = listener.getsockname()[1]
         with (
             opened(f"rediss://127.0.0.1:{port}/0", patience=3.0) as store,
-            pytest.raises(StoreUnavailable, match="did not reply in time"),
+            raises(StoreUnavailable, match="did not reply in time"),
         ):
             store.counter_get("hits")

@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-import pytest
-
 from sampletool.kit.contract.errors import VersionConflict
 from sampletool.state.store import Store
 from sampletool.state.update import update
+from tests.state.support.outcomes import raises
 
 
 def test_update_tries_again_when_another_write_came_between(store: Store) -> None:
@@ -31,5 +30,5 @@ def test_update_gives_up_with_the_conflict(store: Store) -> None:
         store.state_set("key", json.dumps(store.state_list("", "", 1) != []))
         return "never"
 
-    with pytest.raises(VersionConflict):
+    with raises(VersionConflict):
         update(store, "key", change, attempts=3)

@@ -2,13 +2,13 @@
 
 import signal
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from math import inf
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
@@ -34,6 +34,7 @@ from sampletool.state.errors import (
     TasksFailedElsewhere,
 )
 from sampletool.state.protocol import NewTask, TaskState
+from sampletool.state.report import FailedAttempt, WorkReport
 from sampletool.state.store import Store
 from sampletool.state.worker import Worker, WorkOptions
 from tests.state.conftest import ThroughProxy
@@ -41,7 +42,7 @@ from tests.state.support.claims import LONG, claim_one
 from tests.state.support.outcomes import outcome
 from tests.state.support.servers import Server
 from tests.state.support.store_client import make_policy
-from tests.state.support.waiting import is_alive, wait_until
+from tests.state.support.waiting import is_alive, wait_for_pid, wait_until
 
 REPLY_SECONDS = 0.2
 
@@ -203,6 +204,14 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
         yield worker
 
 
+@pytest.fixture
+def notices(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the lines that the worker prints for a person who watches. More follow."""
+    lines: list[str] = []
+    monkeypatch.setattr(worker.context, "progress", lines.append)
+    return lines
+
+
 def change_options(worker: Worker, **options: Any) -> None:
     worker.options = replace(worker.options, **options)
 
@@ -212,9 +221,36 @@ def use(worker: Worker, store: WrappedStore) -> None:
     worker.store = cast(Store, store)
 
 
+def take_turn(worker: Worker) -> None:
+    assert outcome(worker.turn) is None
+
+
+def work_until_empty(worker: Worker) -> WorkReport:
+    """Return the report of a worker whose tasks have all been done."""
+    report = outcome(lambda: work(worker, until_empty=True))
+    assert isinstance(report, WorkReport), report
+    return report
+
+
+def error_of_work(
+    worker: Worker,
+    error_class: type[ToolError],
+    *,
+    until_empty: bool,
+) -> ToolError:
+    """Return the error of a worker that was interrupted, or whose tasks have failed."""
+    result: object = None
+    try:
+        result = work(worker, until_empty=until_empty)
+    except Exception as error:
+        result = error
+    assert isinstance(result, error_class), result
+    return result
+
+
 def turn_until(worker: Worker, is_reached: Callable[[], bool]) -> None:
     while not is_reached():
-        worker.turn()
+        take_turn(worker)
         worker.wait()
 
 
@@ -225,6 +261,15 @@ def turn_until_all_is_reported(worker: Worker) -> None:
 def wait_until_ready(directory: Path, count: int) -> None:
     """Wait until this many stubborn commands ignore SIGTERM."""
     wait_until(lambda: len(list(directory.glob("*.ready"))) == count)
+
+
+def is_dead_soon(pid: int) -> bool:
+    """Return whether a process that was sent SIGKILL exits. The kernel needs a moment for that."""
+    try:
+        wait_until(lambda: not is_alive(pid), seconds=10)
+    except TimeoutError:
+        return False
+    return True
 
 
 def once(action: Callable[[], object]) -> Callable[[], None]:
@@ -259,7 +304,7 @@ def test_a_lease_is_counted_from_the_request_and_not_from_the_reply(worker: Work
     with worker.children:
         # The first turn claims the task, and the second one renews its lease.
         for _ in range(2):
-            worker.turn()
+            take_turn(worker)
 
             (task,) = tasks_of(worker.store)
             (command,) = worker.running.values()
@@ -279,19 +324,19 @@ def test_a_renewal_that_meets_an_outage_is_tried_again(
     database = sqlite3.connect(tmp_path / "state.db", isolation_level=None)
     with worker.children, closing(database) as outsider:
         first_end = clock.now + worker.options.lease_ms / 1000
-        worker.turn()
+        take_turn(worker)
         (command,) = worker.running.values()
         assert command.lease_ends_at == first_end
         clock.now += HALF_OF_A_LEASE_SECONDS
 
         outsider.execute("BEGIN EXCLUSIVE")
-        worker.turn()
+        take_turn(worker)
         outsider.execute("ROLLBACK")
 
         assert list(worker.running.values()) == [command]
         assert command.lease_ends_at == first_end
 
-        worker.turn()
+        take_turn(worker)
 
         assert command.lease_ends_at > first_end
         assert command.lease_ends_at <= clock.now + worker.options.lease_ms / 1000
@@ -303,7 +348,7 @@ def test_a_command_does_not_outlive_its_lease_while_the_machine_is_suspended(
 ) -> None:
     """CLOCK_MONOTONIC stands still meanwhile. The clock since the boot does not."""
     with worker.children:
-        worker.turn()
+        take_turn(worker)
         monkeypatch.setattr(worker_module, "boot_seconds", lambda: boot_seconds() + 120)
         use(worker, Unreachable(worker.store, SimpleNamespace(now=0.0), 0.0))
 
@@ -316,6 +361,7 @@ def test_a_command_does_not_outlive_its_lease_while_the_machine_is_suspended(
 def test_a_task_that_is_claimed_too_late_to_be_started_is_given_back(
     worker: Worker,
     clock: SimpleNamespace,
+    notices: list[str],
 ) -> None:
     """Its reply was missing for so long that the lease is nearly over."""
     change_options(worker, argv=["/bin/true"], max_attempts=1)
@@ -326,10 +372,11 @@ def test_a_task_that_is_claimed_too_late_to_be_started_is_given_back(
 
     use(worker, Followed(store, "task_claim", once(wait_long)))
 
-    report = work(worker, until_empty=True)
+    report = work_until_empty(worker)
 
     assert (report.finished, report.given_back, report.lost) == (1, 1, 0)
     assert store.task_show("a").task.attempts == 1
+    assert notices[0] == "a: the lease is about to end. The task is given back"
 
 
 def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other_lease(
@@ -342,14 +389,14 @@ def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other_lease(
     worker.store.task_add("work", [NewTask("x", "steady")])
     use(worker, WithLongLeases(worker.store))
     with worker.children:
-        worker.turn()
+        take_turn(worker)
         wait_until_ready(tmp_path, 2)
         lost, steady = worker.running.values()
         worker.store.task_release(*lost.claim, delay_ms=LONG)
         ends_at = clock.now + 3 * worker.options.lease_ms / 1000
 
         while clock.now < ends_at and steady in worker.running.values():
-            worker.turn()
+            take_turn(worker)
             clock.now += 0.2
 
         assert list(worker.running.values()) == [steady]
@@ -364,16 +411,20 @@ def test_a_stubborn_command_keeps_the_worker_from_renewing_no_other_lease(
 def test_a_cancelled_task_ends_its_command_at_the_next_renewal(
     worker: Worker,
     clock: SimpleNamespace,
+    notices: list[str],
 ) -> None:
     with worker.children:
-        worker.turn()
+        take_turn(worker)
+        (command,) = worker.running.values()
         worker.store.task_cancel("a")
         clock.now += HALF_OF_A_LEASE_SECONDS
 
-        worker.turn()
+        take_turn(worker)
 
         assert worker.running == {}
     assert worker.lost == 1
+    assert not command.body_file.exists()
+    assert notices[1:] == ["a: the lease was lost, and the command was killed"]
     assert [task.status for task in tasks_of(worker.store)] == ["cancelled"]
 
 
@@ -384,12 +435,12 @@ def test_a_task_that_is_removed_while_it_runs_ends_no_other_command(
     change_options(worker, jobs=2, max_attempts=1)
     worker.store.task_add("work", [NewTask("y", "b")])
     with worker.children:
-        worker.turn()
+        take_turn(worker)
         worker.store.task_release("a", 1)
         removed, _cursor = worker.store.task_clean(0, ["failed"])
         clock.now += HALF_OF_A_LEASE_SECONDS
 
-        worker.turn()
+        take_turn(worker)
 
         assert removed == 1
         assert [command.task.id for command in worker.running.values()] == ["b"]
@@ -415,12 +466,12 @@ def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwh
     change_options(worker, jobs=2, argv=["/bin/sh", "-c", STUBBORN])
     outside = open_store(url, None, make_policy())
     with worker.children:
-        worker.turn()
+        take_turn(worker)
 
         with outage():
-            worker.turn()
+            take_turn(worker)
 
-        assert worker.unreachable_since < inf
+        assert not worker.is_store_reachable
 
         outside.task_add("work", [NewTask("x", "quick"), NewTask("x", "slow")])
         turn_until(worker, lambda: len(worker.running) == 2)
@@ -429,7 +480,7 @@ def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwh
 
         with outage():
             (tmp_path / "quick.go").touch()
-            turn_until(worker, lambda: bool(worker.ended) and worker.unreachable_since < inf)
+            turn_until(worker, lambda: bool(worker.ended) and not worker.is_store_reachable)
 
             assert list(worker.running.values()) == [slow]
 
@@ -438,7 +489,7 @@ def test_a_worker_outlives_outages_of_a_server_and_reports_what_succeeded_meanwh
 
     assert (worker.finished, worker.lost, worker.given_back) == (2, 0, 0)
     assert statuses_and_attempts(outside) == [("done", 1), ("done", 1)]
-    assert worker.unreachable_since == inf
+    assert worker.unreachable_since is None
     outside.close()
     store.close()
 
@@ -461,7 +512,7 @@ def test_while_the_store_is_away_no_command_outlives_its_lease_however_many_ther
     change_options(worker, jobs=8, lease_ms=4000, argv=["/bin/sh", "-c", STUBBORN])
     worker.store.task_add("work", [NewTask("x", f"{number}") for number in range(7)])
     with worker.children:
-        worker.turn()
+        take_turn(worker)
         first_end = min(command.lease_ends_at for command in worker.running.values())
         wait_until_ready(tmp_path, 8)
         use(worker, Unreachable(worker.store, clock, seconds=0.5))
@@ -487,7 +538,7 @@ def test_a_success_is_kept_although_the_worker_was_stopped_past_its_lease(
     change_options(worker, jobs=2, argv=["/bin/sh", "-c", STUBBORN])
     worker.store.task_add("work", [NewTask("y", "b")])
     with worker.children:
-        worker.turn()
+        take_turn(worker)
         (tmp_path / "a.go").touch()
         (tmp_path / "b.go").touch()
         pids = [child.process.pid for child in worker.children._running.values()]
@@ -517,7 +568,7 @@ def test_a_store_that_is_unreachable_at_the_start_is_waited_for(
 
     use(worker, Replaced(store, "task_stats", count_later))
 
-    report = work(worker, until_empty=True)
+    report = work_until_empty(worker)
 
     assert (report.finished, report.failed) == (1, 0)
 
@@ -531,7 +582,7 @@ def test_finished_tasks_are_reported_although_the_store_becomes_unreachable_at_t
     unreachable = Unreachable(store, clock, seconds=1)
     use(worker, Followed(store, "task_left", partial(use, worker, unreachable)))
 
-    report = work(worker, until_empty=True)
+    report = work_until_empty(worker)
 
     assert (report.finished, report.left) == (1, 0)
 
@@ -542,7 +593,7 @@ def test_a_worker_that_cannot_count_failures_warns(worker: Worker, clock: Simple
     unreachable = Unreachable(store, clock, seconds=1)
     use(worker, Followed(store, "task_left", partial(use, worker, unreachable)))
 
-    report = work(worker, until_empty=True)
+    report = work_until_empty(worker)
 
     assert report.failed is None
     assert [warning["code"] for warning in worker.context.warnings] == ["NOT_COUNTED"]
@@ -558,12 +609,12 @@ def test_a_worker_exits_in_time_however_many_claims_an_unreachable_store_does_no
     worker.store.task_add("work", [NewTask("x") for _ in range(15)])
     with closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as outsider:
         with worker.children:
-            worker.turn()
+            take_turn(worker)
         assert len(worker.running) == 16
         outsider.execute("BEGIN EXCLUSIVE")
         started_at = time.monotonic()
 
-        worker.give_all_back()
+        assert outcome(worker.give_all_back) is None
 
         assert time.monotonic() - started_at < 15
         outsider.execute("ROLLBACK")
@@ -588,21 +639,21 @@ def test_a_task_that_is_lost_in_its_last_attempt_has_failed(
 
     use(worker, Followed(store, "task_claim", lose))
 
-    with pytest.raises(TasksFailed) as failed:
-        work(worker, until_empty=True)
+    failed = error_of_work(worker, TasksFailed, until_empty=True)
 
-    assert failed.value.context["failed"] == ["a"]
-    assert (failed.value.data.lost, failed.value.data.finished) == (1, 0)
+    assert failed.context["failed"] == ["a"]
+    assert (failed.data.lost, failed.data.finished) == (1, 0)
 
 
 def test_a_success_that_comes_after_another_worker_has_the_task_counts_as_lost(
     worker: Worker,
     tmp_path: Path,
+    notices: list[str],
 ) -> None:
     store = worker.store
     change_options(worker, argv=["/bin/sh", "-c", STUBBORN])
     with worker.children:
-        worker.turn()
+        take_turn(worker)
         (command,) = worker.running.values()
         store.task_release(*command.claim)
         elsewhere = claim_one(store, "elsewhere")
@@ -611,7 +662,79 @@ def test_a_success_that_comes_after_another_worker_has_the_task_counts_as_lost(
         turn_until_all_is_reported(worker)
 
     assert (worker.finished, worker.lost) == (0, 1)
+    assert not command.body_file.exists()
+    assert notices == [
+        "a: started, attempt 1",
+        "a: too late: another worker may have claimed the task",
+    ]
     assert store.task_finish("a", elsewhere.generation) == "updated"
+
+
+def test_the_end_of_a_command_whose_task_was_removed_counts_as_lost(
+    worker: Worker,
+    tmp_path: Path,
+) -> None:
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b")])
+    script = f'{STUBBORN}; [ "$TOOL_TASK_ID" = a ]'
+    change_options(worker, jobs=2, argv=["/bin/sh", "-c", script])
+    with worker.children:
+        take_turn(worker)
+        pids = [child.process.pid for child in worker.children._running.values()]
+        for task_id in ("a", "b"):
+            store.task_cancel(task_id)
+            (tmp_path / f"{task_id}.go").touch()
+        store.task_clean(0, ["cancelled"])
+        wait_until(lambda: not any(is_alive(pid) for pid in pids))
+
+        turn_until_all_is_reported(worker)
+
+    assert tasks_of(store) == []
+    assert (worker.finished, worker.given_back, worker.lost) == (0, 0, 2)
+
+
+def test_a_worker_prints_how_each_command_ended(worker: Worker, notices: list[str]) -> None:
+    store = worker.store
+    store.task_add("work", [NewTask("y", "b")])
+    script = 'echo oops; [ "$TOOL_TASK_ID" = a ]'
+    change_options(worker, argv=["/bin/sh", "-c", script], max_attempts=1)
+
+    error = error_of_work(worker, TasksFailed, until_empty=True)
+
+    assert notices == [
+        "a: started, attempt 1",
+        "a: done",
+        "b: started, attempt 1",
+        "b: exit code 1, given back",
+    ]
+    assert error.data.logs == str(worker._logs)
+    assert stat.S_IMODE(worker._logs.stat().st_mode) == 0o700
+    (failure,) = error.data.failures
+    log = worker._logs / "b.1.log"
+    assert failure == FailedAttempt("b", attempts=1, exit_status=1, tail="oops\n", log=str(log))
+    assert list(worker._scratch.iterdir()) == []
+
+
+def test_a_command_that_writes_nothing_has_no_log(worker: Worker) -> None:
+    change_options(worker, argv=["/bin/false"], max_attempts=1)
+
+    error = error_of_work(worker, TasksFailed, until_empty=True)
+
+    assert error.data.logs is None
+    assert [failure.log for failure in error.data.failures] == [None]
+
+
+def test_a_program_that_cannot_be_started_fails_like_in_a_shell(
+    worker: Worker,
+    tmp_path: Path,
+) -> None:
+    change_options(worker, argv=[str(tmp_path)], max_attempts=1)
+
+    error = error_of_work(worker, TasksFailed, until_empty=True)
+
+    (failure,) = error.data.failures
+    assert (failure.exit_status, failure.tail) == (126, f"{tmp_path}: Permission denied\n")
+    assert error.data.given_back == 1
 
 
 def test_a_task_that_fails_elsewhere_meanwhile_is_counted(worker: Worker) -> None:
@@ -630,11 +753,10 @@ def test_a_task_that_fails_elsewhere_meanwhile_is_counted(worker: Worker) -> Non
 
     use(worker, Followed(store, "task_stats", once(fail_elsewhere)))
 
-    with pytest.raises(TasksFailedElsewhere) as failed:
-        work(worker, until_empty=True)
+    failed = error_of_work(worker, TasksFailedElsewhere, until_empty=True)
 
-    assert failed.value.context == {"count": 2, "elsewhere": 2, "failed": []}
-    assert (failed.value.data.finished, failed.value.data.failed) == (1, 2)
+    assert failed.context == {"count": 2, "elsewhere": 2, "failed": []}
+    assert (failed.data.finished, failed.data.failed) == (1, 2)
 
 
 def test_the_limit_of_a_task_decides_whether_it_has_failed(worker: Worker) -> None:
@@ -644,10 +766,9 @@ def test_the_limit_of_a_task_decides_whether_it_has_failed(worker: Worker) -> No
     store.task_add("work", [NewTask("x", "once")], max_attempts=1)
     change_options(worker, argv=["/bin/false"], max_attempts=5)
 
-    with pytest.raises(TasksFailed) as failed:
-        work(worker, until_empty=True)
+    failed = error_of_work(worker, TasksFailed, until_empty=True)
 
-    assert failed.value.context == {"count": 1, "failed": ["once"]}
+    assert failed.context == {"count": 1, "failed": ["once"]}
 
 
 def test_a_task_that_another_worker_finishes_after_our_last_attempt_has_not_failed(
@@ -667,7 +788,7 @@ def test_a_task_that_another_worker_finishes_after_our_last_attempt_has_not_fail
 
     use(worker, Replaced(store, "task_release", release_and_finish_elsewhere))
 
-    report = work(worker, until_empty=True)
+    report = work_until_empty(worker)
 
     assert (report.finished, report.given_back, report.failed) == (0, 1, 0)
 
@@ -683,7 +804,7 @@ def test_a_claim_whose_reply_is_lost_is_repeated_and_its_task_runs_although_it_w
     change_options(worker, argv=["/bin/true"], max_attempts=1)
     use(worker, LosesReplies(store, "task_claim", 2))
 
-    report = work(worker, until_empty=True)
+    report = work_until_empty(worker)
 
     assert (report.finished, report.lost, report.left) == (1, 0, 0)
     assert worker.unfinished == set()
@@ -695,7 +816,7 @@ def test_a_reply_that_finishes_and_claims_is_lost_and_both_count_once(worker: Wo
     store.task_add("work", [NewTask("y", "b")])
     change_options(worker, argv=["/bin/true"], max_attempts=1)
     with worker.children:
-        worker.turn()
+        take_turn(worker)
         use(worker, LosesReplies(store, "task_claim", 1))
 
         turn_until(worker, lambda: worker.finished == 2)
@@ -704,6 +825,61 @@ def test_a_reply_that_finishes_and_claims_is_lost_and_both_count_once(worker: Wo
 
 
 # Signals
+
+
+def test_a_worker_that_exits_kills_a_stubborn_command_itself(
+    worker: Worker,
+    tmp_path: Path,
+) -> None:
+    """The search for strays would end the command as well, but it works only on some systems."""
+    change_options(worker, argv=["/bin/sh", "-c", STUBBORN])
+    with worker.children as children:
+        take_turn(worker)
+        wait_until_ready(tmp_path, 1)
+        (child,) = children._running.values()
+        children._grace_seconds = 0.1
+
+    assert not is_alive(child.process.pid)
+    assert worker.children.strays == []
+
+
+def test_a_command_that_loses_its_lease_is_killed_with_all_that_it_has_started(
+    worker: Worker,
+    clock: SimpleNamespace,
+    tmp_path: Path,
+) -> None:
+    change_options(worker, argv=["/bin/sh", "-c", "sleep 600 & echo $! > pid; wait"])
+    with worker.children as children:
+        take_turn(worker)
+        (child,) = children._running.values()
+        pid = wait_for_pid(tmp_path / "pid")
+        worker.store.task_cancel("a")
+        clock.now += HALF_OF_A_LEASE_SECONDS
+
+        take_turn(worker)
+
+        assert is_dead_soon(child.process.pid)
+        assert is_dead_soon(pid)
+
+
+def test_a_worker_that_exits_prints_what_it_could_not_give_back(
+    worker: Worker,
+    notices: list[str],
+    clock: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unreachable = Unreachable(worker.store, clock, seconds=0)
+    monkeypatch.setattr(worker_module, "connect_for_cleanup", lambda _context, _url: unreachable)
+    with worker.children:
+        take_turn(worker)
+    notices.clear()
+
+    assert outcome(worker.give_all_back) is None
+
+    reason = "Cannot reach s: it is unreachable. Nothing was changed."
+    assert notices == [f"a: not given back: {reason}"]
+    assert list(worker.running) == ["a:1"]
+    assert not worker.is_settled
 
 
 def test_tasks_that_a_signal_keeps_from_being_started_are_given_back(worker: Worker) -> None:
@@ -717,11 +893,10 @@ def test_tasks_that_a_signal_keeps_from_being_started_are_given_back(worker: Wor
     store = worker.store
     use(worker, Followed(store, "task_claim", stop))
 
-    with pytest.raises(ToolError) as interrupted:
-        work(worker, until_empty=False)
+    interrupted = error_of_work(worker, ToolError, until_empty=False)
 
-    assert interrupted.value.code == "INTERRUPTED"
-    assert interrupted.value.data.given_back == 2
+    assert interrupted.code == "INTERRUPTED"
+    assert interrupted.data.given_back == 2
     assert [task.status for task in tasks_of(store)] == ["free", "free"]
 
 
@@ -733,8 +908,7 @@ def test_a_task_that_a_signal_keeps_from_being_started_has_not_used_its_attempt(
     stop = partial(worker.context.signals.receive, signal.SIGTERM)
     use(worker, Followed(store, "task_claim", stop))
 
-    with pytest.raises(ToolError):
-        work(worker, until_empty=False)
+    error_of_work(worker, ToolError, until_empty=False)
 
     assert statuses_and_attempts(store) == [("free", 0)]
 
@@ -744,9 +918,9 @@ def test_a_task_whose_command_was_interrupted_has_used_its_attempt(worker: Worke
     change_options(worker, max_attempts=1)
     store = worker.store
     with worker.children:
-        worker.turn()
+        take_turn(worker)
 
-    worker.give_all_back()
+    assert outcome(worker.give_all_back) is None
 
     assert statuses_and_attempts(store) == [("failed", 1)]
 
@@ -760,13 +934,12 @@ def test_a_claim_in_flight_when_a_signal_arrives_is_given_back_and_does_not_coun
     change_options(worker, max_attempts=1)
     use(worker, InterruptedInFlight(store, "task_claim"))
 
-    with pytest.raises(ToolError) as interrupted:
-        work(worker, until_empty=True)
+    interrupted = error_of_work(worker, ToolError, until_empty=True)
 
-    assert interrupted.value.code == "INTERRUPTED"
+    assert interrupted.code == "INTERRUPTED"
     # Nothing is unknown any more.
-    assert "outcome" not in interrupted.value.context
-    assert interrupted.value.data.given_back == 1
+    assert "outcome" not in interrupted.context
+    assert interrupted.data.given_back == 1
     assert statuses_and_attempts(store) == [("free", 0), ("free", 0)]
 
 
@@ -777,10 +950,9 @@ def test_a_claim_in_flight_that_finishes_a_task_counts_it_as_finished(worker: Wo
     interrupted_next = InterruptedInFlight(store, "task_claim")
     use(worker, Followed(store, "task_claim", partial(use, worker, interrupted_next)))
 
-    with pytest.raises(ToolError) as interrupted:
-        work(worker, until_empty=True)
+    interrupted = error_of_work(worker, ToolError, until_empty=True)
 
-    assert (interrupted.value.data.finished, interrupted.value.data.given_back) == (1, 1)
+    assert (interrupted.data.finished, interrupted.data.given_back) == (1, 1)
     assert statuses_and_attempts(store) == [("done", 1), ("free", 0)]
 
 
@@ -793,10 +965,9 @@ def test_the_outcome_stays_unknown_if_the_store_cannot_be_asked_again(
     monkeypatch.setattr(worker_module, "connect_for_cleanup", lambda _context, _url: unreachable)
     use(worker, InterruptedInFlight(worker.store, "task_claim"))
 
-    with pytest.raises(ToolError) as interrupted:
-        work(worker, until_empty=True)
+    interrupted = error_of_work(worker, ToolError, until_empty=True)
 
-    assert interrupted.value.context["outcome"] == "unknown"
+    assert interrupted.context["outcome"] == "unknown"
 
 
 def test_a_signal_while_the_reply_of_a_server_is_missing_leaves_the_task_free(
@@ -818,12 +989,11 @@ def test_a_signal_while_the_reply_of_a_server_is_missing_leaves_the_task_free(
 
     thread = Thread(target=interrupt)
     thread.start()
-    with pytest.raises(ToolError) as interrupted:
-        work(worker, until_empty=False)
+    interrupted = error_of_work(worker, ToolError, until_empty=False)
     thread.join()
 
     assert proxy.struck.is_set()
-    assert interrupted.value.code == "INTERRUPTED"
-    assert interrupted.value.data.given_back == 1
+    assert interrupted.code == "INTERRUPTED"
+    assert interrupted.data.given_back == 1
     task = direct.task_show("a").task
     assert (task.status, task.attempts) == ("free", 0)

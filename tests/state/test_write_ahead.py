@@ -20,6 +20,7 @@ from sampletool.kit.safety.errors import LockTimeout
 from sampletool.state.connect import open_store
 from sampletool.state.protocol import Fence, NewTask
 from sampletool.state.sqlite import Connection, SqliteStore
+from tests.state.support.outcomes import raises
 from tests.state.support.store_client import make_policy
 from tests.state.support.stores import SharedBackend
 
@@ -160,7 +161,7 @@ def test_a_paused_writer_is_named_also_when_it_has_written_no_record(
     writer.go()
     assert writer.wait_until_stopped()
 
-    with pytest.raises(LockTimeout) as held:
+    with raises(LockTimeout) as held:
         store.counter_add("hits", 1)
 
     holder = held.value.owners.holders[0]
@@ -179,5 +180,5 @@ def test_nothing_is_acknowledged_that_went_into_a_removed_file(
     if is_replaced:
         backend.open().counter_add("hits", 5)
 
-    with pytest.raises(IoFailure, match="removed or replaced"):
+    with raises(IoFailure, match="removed or replaced"):
         store.counter_add("hits", 1)

@@ -8,6 +8,7 @@ from sampletool.kit.testing.tool import Tool
 from sampletool.state.commands.task.show import ShownTask
 from sampletool.state.protocol import TaskState
 from sampletool.state.report import FailedAttempt, WorkReport
+from tests.state.support.specs import wrong_promises
 
 pytestmark = pytest.mark.usefixtures("workspace")
 
@@ -38,6 +39,10 @@ def text_of(tool: Tool, *args: str) -> str:
 def rows_of(text: str) -> list[list[str]]:
     """Return the words in each line of a table."""
     return [line.split() for line in text.splitlines()]
+
+
+def test_each_command_about_tasks_promises_what_the_table_says() -> None:
+    assert wrong_promises("task") == []
 
 
 def test_added_tasks_are_shown_with_their_ids(tool: Tool) -> None:

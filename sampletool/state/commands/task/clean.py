@@ -51,9 +51,10 @@ def command(
     """
     opened = _store.connect(ctx, store)
     statuses = status.split(",")
-    removed, position = opened.task_clean(older_than, statuses)
-    while position > 0:
+    cleaned = opened.task_clean(older_than, statuses)
+    removed = cleaned.removed
+    while cleaned.next_position > 0:
         ctx.obj.signals.check()
-        removed_now, position = opened.task_clean(older_than, statuses, position)
-        removed += removed_now
+        cleaned = opened.task_clean(older_than, statuses, cleaned.next_position)
+        removed += cleaned.removed
     return Cleaned(removed, "deleted" if removed else "unchanged")

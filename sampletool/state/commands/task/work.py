@@ -97,11 +97,10 @@ def _report_empty_queue(worker: Worker) -> WorkReport:
         )
         return worker.report(left=0)
     report = worker.report(left=0, failed=failed.count)
-    elsewhere = failed.count - len(failed.own)
-    if elsewhere > 0:
+    if failed.count_elsewhere > 0:
         raise TasksFailedElsewhere(
             count=failed.count,
-            elsewhere=elsewhere,
+            elsewhere=failed.count_elsewhere,
             failed=failed.own,
             data=report,
         )
