@@ -17,6 +17,7 @@ from ...errors import CannotTry, InvariantCannotFail, RaceFound, TooManySchedule
 from ...invariant import can_never_fail
 from ...recording import PlayedRun, Recording
 from ...reduction import count_switches, with_fewest_switches
+from ...scratch import fork_server_for
 from ...starter_files import exercise_after
 from ...tried import Bound, TriedFile, trying
 
@@ -283,7 +284,10 @@ def command(
         raise InvariantCannotFail(file=str(file))
     context: Context = ctx.obj
     bound = Bound(workers=workers, rounds=rounds, kill=kill)
-    with trying(file, bound, context.signals.check) as tried_file:
+    with (
+        fork_server_for() as fork_server,
+        trying(file, fork_server, bound, context.signals.check) as tried_file,
+    ):
         if schedule is None:
             tried = try_all(context, tried_file)
         else:
