@@ -22,7 +22,7 @@ from .play import Play, RunPlan, choose_first, play
 from .recording import PlayedRun
 from .reduction import Choose, NotDeterministic
 from .scenario import LETTERS, History, Scenario, Variant
-from .scratch import fork_server_for, private_environ, scratch_directory
+from .scratch import private_environ, scratch_directory
 from .stepped_threads import CannotRun, ThreadedProcess, ThreadWorker
 
 YOURS = "yours"
@@ -351,6 +351,7 @@ def without_full_stop(text: str) -> str:
 @contextmanager
 def trying(
     file: Path,
+    fork_server: ForkServer,
     bound: Bound | None = None,
     check_signals: Callable[[], None] = lambda: None,
 ) -> Iterator[TriedFile]:
@@ -358,25 +359,24 @@ def trying(
 
     `check_signals` raises an error when the whole command has to end.
     """
-    with fork_server_for() as fork_server:
-        try:
-            yield TriedFile(file, bound or Bound(), fork_server, check_signals)
-        except UnexpectedOutcome as error:
-            problem = error.context["surprises"][0].removeprefix(f"{file}, {YOURS}: ")
-            problem = _explain(problem, has_threads=declares_threads(file))
-            raise CannotTry(file=str(file), problem=problem) from None
-        except NotDeterministic as error:
-            problem = (
-                "the program is not deterministic: on the same schedule, its steps differ "
-                f"({error.schedule}: once {error.expected}, once {error.found})"
-            )
-            raise CannotTry(file=str(file), problem=problem) from None
-        except CannotRun as error:
-            problem = without_full_stop(str(error))
-            raise CannotTry(file=str(file), problem=problem) from None
-        except (TimeoutError, subprocess.TimeoutExpired):
-            problem = "worker() neither ends nor does anything that can be stepped"
-            raise CannotTry(file=str(file), problem=problem) from None
+    try:
+        yield TriedFile(file, bound or Bound(), fork_server, check_signals)
+    except UnexpectedOutcome as error:
+        problem = error.context["surprises"][0].removeprefix(f"{file}, {YOURS}: ")
+        problem = _explain(problem, has_threads=declares_threads(file))
+        raise CannotTry(file=str(file), problem=problem) from None
+    except NotDeterministic as error:
+        problem = (
+            "the program is not deterministic: on the same schedule, its steps differ "
+            f"({error.schedule}: once {error.expected}, once {error.found})"
+        )
+        raise CannotTry(file=str(file), problem=problem) from None
+    except CannotRun as error:
+        problem = without_full_stop(str(error))
+        raise CannotTry(file=str(file), problem=problem) from None
+    except (TimeoutError, subprocess.TimeoutExpired):
+        problem = "worker() neither ends nor does anything that can be stepped"
+        raise CannotTry(file=str(file), problem=problem) from None
 
 
 def _explain(problem: str, *, has_threads: bool) -> str:

@@ -11,6 +11,7 @@ from sampletool.lab.explore import run_every_schedule
 from sampletool.lab.recording import Recording, Turn
 from sampletool.lab.step_order import must_keep_order
 from sampletool.lab.tried import trying
+from tests.lab.support import shared_fork_server
 
 COUNTER = """
 from pathlib import Path
@@ -101,7 +102,7 @@ def test_every_outcome_of_full_exploration_is_found_with_fewer_runs(
 ) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PROGRAMS[name])
-    with trying(file) as tried_file:
+    with trying(file, shared_fork_server()) as tried_file:
         full = list(run_every_schedule(tried_file.follow))
         with closing(tried_file.runs()) as runs:
             reduced = [played.recording for played in runs]
@@ -123,7 +124,7 @@ def worker(name):
 """
     )
 
-    with trying(file) as tried_file, closing(tried_file.runs()) as runs:
+    with trying(file, shared_fork_server()) as tried_file, closing(tried_file.runs()) as runs:
         reduced = [played.recording for played in runs]
 
     assert len(reduced) == 4
@@ -136,7 +137,7 @@ def test_no_two_runs_are_of_one_class(tmp_path: Path) -> None:
     file.write_text(PROGRAMS["try to lock"])
 
     orders = []
-    with trying(file) as tried_file, closing(tried_file.runs()) as runs:
+    with trying(file, shared_fork_server()) as tried_file, closing(tried_file.runs()) as runs:
         for played in runs:
             orders.append(order_of_conflicts(played.turns))
 

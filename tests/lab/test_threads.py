@@ -14,6 +14,7 @@ from sampletool.lab.errors import CannotTry
 from sampletool.lab.explore import run_every_schedule
 from sampletool.lab.recording import Recording
 from sampletool.lab.tried import Bound, trying
+from tests.lab.support import shared_fork_server
 
 HEAD = """
 import queue, threading, time
@@ -36,7 +37,10 @@ def try_threads(tmp_path: Path) -> Try:
     def run(program: str, most: int | None = None, bound: Bound | None = None) -> list[Recording]:
         file = tmp_path / "mine.py"
         file.write_text(HEAD + program)
-        with trying(file, bound) as tried_file, closing(tried_file.runs()) as runs:
+        with (
+            trying(file, shared_fork_server(), bound) as tried_file,
+            closing(tried_file.runs()) as runs,
+        ):
             return [played.recording for played in islice(runs, most)]
 
     return run
@@ -90,7 +94,7 @@ def test_a_thread_that_asks_for_a_held_lock_is_not_chosen(tmp_path: Path) -> Non
     file = tmp_path / "mine.py"
     file.write_text(f"{HEAD}{COUNTER}\ndef worker(name):\n  with lock:\n    pass\n")
 
-    with trying(file) as tried_file:
+    with trying(file, shared_fork_server()) as tried_file:
         played = tried_file.follow("")
 
     assert played.choices == [["A1", "B1"], ["A2"], ["B1"], ["B2"]]
@@ -587,7 +591,7 @@ def test_fewer_schedules_end_in_every_way_in_which_all_of_them_end(
 ) -> None:
     reduced = try_threads(program)
 
-    with trying(tmp_path / "mine.py") as tried_file:
+    with trying(tmp_path / "mine.py", shared_fork_server()) as tried_file:
         full = list(run_every_schedule(tried_file.follow))
 
     assert len(reduced) < len(full)

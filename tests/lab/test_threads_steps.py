@@ -10,6 +10,7 @@ import pytest
 
 from sampletool.lab.errors import CannotTry
 from sampletool.lab.tried import trying
+from tests.lab.support import shared_fork_server
 
 _HEAD = 'WORKERS = "threads"\n'
 
@@ -132,5 +133,5 @@ def invariant():
 def _is_found_broken(program: str, directory: Path) -> bool:
     file = directory / "mine.py"
     file.write_text(_HEAD + program)
-    with trying(file, None) as tried_file, closing(tried_file.runs()) as runs:
+    with trying(file, shared_fork_server()) as tried_file, closing(tried_file.runs()) as runs:
         return any(played.recording.is_broken for played in runs)

@@ -10,6 +10,7 @@ from sampletool.lab.draw import timeline
 from sampletool.lab.errors import CannotTry
 from sampletool.lab.recording import Recording
 from sampletool.lab.tried import Bound, trying
+from tests.lab.support import shared_fork_server
 
 HOLDS = "\ndef invariant(): pass\n"
 COUNTED = """
@@ -34,7 +35,10 @@ def runs_of(
     tmp_path: Path, text: str, most: int | None = None, bound: Bound | None = None
 ) -> list[Recording]:
     file = written(tmp_path, text)
-    with trying(file, bound) as tried_file, closing(tried_file.runs()) as runs:
+    with (
+        trying(file, shared_fork_server(), bound) as tried_file,
+        closing(tried_file.runs()) as runs,
+    ):
         return [played.recording for played in islice(runs, most)]
 
 
@@ -90,7 +94,7 @@ def worker(name):
 """
     file = written(tmp_path, worker + HOLDS)
 
-    with trying(file) as tried_file:
+    with trying(file, shared_fork_server()) as tried_file:
         played = tried_file.follow("A1 B1")
 
     possible_while_a_has_the_lock = played.choices[3]

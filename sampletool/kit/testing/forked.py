@@ -10,7 +10,7 @@ forked process 5 to 10 ms. Use these functions like those of `subprocess`:
 `run_python` returns a `subprocess.CompletedProcess[str]`. `function_program` imports the module of
 the function in the server, where it stays imported. So keep that module small, and do not import
 pytest in it. If commands import a module only when they need it, import it in the server first:
-`fork_server().load("tomlkit")`.
+`fork_server().load("redis")`.
 
 The docstring of stepping/fork_server.py lists how a forked process differs from a fresh one. A test
 of one of these differences starts `sys.executable` itself, and says why in a comment.
@@ -29,7 +29,7 @@ from weakref import WeakSet
 
 from ..app import root_command
 from ..commands.manifest import find_commands
-from ..program import PACKAGE
+from ..program import KIT, PACKAGE
 from ..project import ROOT
 from ..stepping.fork_server import ForkServer
 from ..stepping.forked_process import FILE, ForkedProcess
@@ -40,6 +40,14 @@ LONGEST_SECONDS = 45
 
 _INTERPRETER_PREFIXES = ("LANG", "LC_", "PYTHON")
 """How the names of those environment variables begin that the interpreter reads when it starts."""
+
+_IMPORTED_ON_DEMAND = (
+    f"{KIT}.command_help",
+    f"{KIT}.help_topics",
+    f"{KIT}.lock_notices",
+    "tomlkit",
+)
+"""Modules that many commands import only when they need them. Importing tomlkit takes 8 ms."""
 
 _started_processes: WeakSet[ForkedProcess] = WeakSet()
 
@@ -56,6 +64,7 @@ def fork_server() -> ForkServer:
     for module in sys.modules:
         if is_command_module(module):
             preload.append(module)
+    preload += _IMPORTED_ON_DEMAND
     preload.append(f"{__package__}.holding")
 
     # The first test that needs the server may have changed variables that the interpreter reads.

@@ -13,6 +13,7 @@ from sampletool.kit.testing.tool import Tool
 from sampletool.lab.commands.lab import try_
 from sampletool.lab.starter_files import exercise_names, starter_text
 from sampletool.lab.tried import trying
+from tests.lab.support import shared_fork_server
 
 LOST = """
 from pathlib import Path
@@ -114,7 +115,7 @@ def test_more_schedules_than_are_run_are_no_success(
     file = Path(tool.cwd / "mine.py")
     file.write_text(HOLDS)
 
-    with trying(file) as tried_file:
+    with trying(file, shared_fork_server()) as tried_file:
         tried = try_.try_all(Context(Signals()), tried_file)
         with pytest.raises(ToolError, match=r"has more than 2 schedules.* These 2 hold") as refused:
             try_.judge(tried_file, tried)

@@ -12,6 +12,7 @@ from sampletool.kit.testing.scale import SOAK
 from sampletool.kit.testing.tool import Ran, Tool
 from sampletool.lab.fewest_switches import count_switches
 from sampletool.lab.tried import Bound, trying
+from tests.lab.support import shared_fork_server
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -67,7 +68,10 @@ def test_a_right_program_holds_on_every_schedule_within_the_bound(
     tmp_path: Path, name: str
 ) -> None:
     # Not with the command: on a busy machine, it could take longer than a command may in tests.
-    with trying(copied(tmp_path, name)) as tried_file, closing(tried_file.runs()) as runs:
+    with (
+        trying(copied(tmp_path, name), shared_fork_server()) as tried_file,
+        closing(tried_file.runs()) as runs,
+    ):
         broken = [played.recording.schedule for played in runs if played.recording.is_broken]
 
     assert broken == []
@@ -102,12 +106,15 @@ def test_a_removed_lock_file_is_noticed_with_three_workers_or_two_rounds(
     tmp_path: Path, bound: Bound
 ) -> None:
     file = copied(tmp_path, "unlinked_lock")
-    with trying(file) as tried_file, closing(tried_file.runs()) as runs:
+    with trying(file, shared_fork_server()) as tried_file, closing(tried_file.runs()) as runs:
         broken_with_two = [each for each in runs if each.recording.is_broken]
     # The count that is right within the bound.
     file.write_text(file.read_text().replace('== "2"', f'== "{bound.workers * bound.rounds}"'))
 
-    with trying(file, bound) as tried_file, closing(tried_file.runs()) as runs:
+    with (
+        trying(file, shared_fork_server(), bound) as tried_file,
+        closing(tried_file.runs()) as runs,
+    ):
         is_broken = any(each.recording.is_broken for each in runs)
 
     assert broken_with_two == []

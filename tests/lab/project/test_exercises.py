@@ -13,6 +13,7 @@ from docs.lab.generate import LABS, path_of
 from sampletool.kit.testing.tool import Tool
 from sampletool.lab.starter_files import exercise_names, starter_text
 from sampletool.lab.tried import trying
+from tests.lab.support import shared_fork_server
 
 _JUDGES = ("prepare", "invariant", "after_power_cut")
 
@@ -42,7 +43,7 @@ def test_a_lock_file_with_another_name_is_no_solution(tmp_path: Path) -> None:
     file.write_text(text.replace('os.remove("lock")', 'os.remove("other")'))
 
     # Only until the first broken schedule: on a busy machine, all of them take too long.
-    with trying(file) as tried_file, closing(tried_file.runs()) as runs:
+    with trying(file, shared_fork_server()) as tried_file, closing(tried_file.runs()) as runs:
         reasons = (run.recording.reason for run in runs if run.recording.is_broken)
         assert next(reasons, None) == "B waits for ever."
 

@@ -19,6 +19,7 @@ from ...explore import count_problems
 from ...fewest_switches import count_switches, with_fewest_switches
 from ...invariant import can_never_fail
 from ...recording import PlayedRun, Recording
+from ...scratch import fork_server_for
 from ...starter_files import exercise_after
 from ...tried import Bound, TriedFile, trying
 
@@ -292,7 +293,10 @@ def command(
     read_regular(file.absolute(), _LARGEST_BYTES)
     context: Context = ctx.obj
     bound = Bound(workers=workers, rounds=rounds, kill=kill)
-    with trying(file, bound, context.signals.check) as tried_file:
+    with (
+        fork_server_for() as fork_server,
+        trying(file, fork_server, bound, context.signals.check) as tried_file,
+    ):
         if can_never_fail(file):
             raise InvariantCannotFail(file=str(file))
         if schedule is None:
