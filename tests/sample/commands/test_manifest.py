@@ -63,7 +63,7 @@ def test_the_manifest_says_what_a_command_changes_waits_for_and_reports(
     [
         ("build", True, "The previous outputs of a target. They can be built again."),
         ("test", True, ""),
-        ("process", False, "With --overwrite, the file at the output path."),
+        ("process", False, ""),
         ("init", False, ""),
     ],
 )
@@ -102,7 +102,7 @@ def test_the_manifest_has_examples(tool: Tool, command: str, examples: list[str]
         ("test", {"--build", "--jobs", "-j", "--force-unlock", "--dry-run"}),
         (
             "process",
-            {"--input", "--output", "--overwrite", "--delimiter", "--jobs", "-j", "--dry-run"},
+            {"--input", "--output", "--delimiter", "--jobs", "-j", "--dry-run"},
         ),
         ("init", {"--force", "--dry-run"}),
     ],
