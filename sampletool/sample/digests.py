@@ -138,10 +138,11 @@ def _read_boot_id() -> str:
 
 def _stamp_of(path: str) -> Stamp | None:
     """Return the stamp of a file, or None if there is no file."""
-    with suppress(OSError):
+    try:
         found = os.stat(path)
-        return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
-    return None
+    except OSError:
+        return None
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 
 def _is_settled(stamp: Stamp, now: float) -> bool:
