@@ -131,9 +131,10 @@ def _read_cache(path: Path, boot_id: str) -> dict[str, tuple[str, Stamp]]:
 
 def _read_boot_id() -> str:
     """Return a text that is another one after each reboot, or "" if the system has none."""
-    with suppress(OSError):
+    try:
         return _BOOT_ID.read_text().strip()
-    return ""
+    except OSError:
+        return ""
 
 
 def _stamp_of(path: str) -> Stamp | None:

@@ -9,7 +9,6 @@ first characters of a value are kept.
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from math import fsum
 from typing import Any, TypeVar
@@ -99,7 +98,7 @@ def profile_cells(cells: Sequence[str], max_distinct: int) -> ColumnProfile:
     """Return the profile of some cells of one column. An empty cell counts as missing."""
     values = [cell for cell in cells if cell]
     type_of_values, numbers = _read_numbers(values)
-    counts = Counter(value[:_MAX_VALUE_CHARACTERS] for value in values)
+    counts = Counter([value[:_MAX_VALUE_CHARACTERS] for value in values])
     return ColumnProfile(
         count=len(values),
         missing=len(cells) - len(values),
@@ -148,22 +147,17 @@ def _read_numbers(values: list[str]) -> tuple[str, list[float]]:
     """Return the type of the values, and the values as numbers. There are none if one is a text."""
     # Python reads more as a number than people do, such as 1_000 and digits of other scripts.
     all_text = "".join(values)
-    if all_text.isascii() and "_" not in all_text:
-        with suppress(ValueError):
-            return "integer", _checked([int(value) for value in values])
-        # Not all of them are integers.
-        with suppress(ValueError):
-            return "number", _checked([float(value) for value in values])
+    if not all_text.isascii() or "_" in all_text:
+        return "text", []
+    for name, convert in (("integer", int), ("number", float)):
+        try:
+            numbers: list[float] = [convert(value) for value in values]
+        except ValueError:
+            continue
+        # If a value is infinite or not a number (nan), so is the sum. A comparison with nan fails.
+        if sum(map(abs, numbers)) <= _MAX_NUMBER:
+            return name, numbers
     return "text", []
-
-
-def _checked(numbers: list[float]) -> list[float]:
-    """Return the numbers. Raise ValueError if one is nan or infinite, or if they are too large."""
-    is_usable = sum(map(abs, numbers)) <= _MAX_NUMBER
-    if not is_usable:
-        # A sum with nan is nan, and each comparison with nan is false.
-        raise ValueError(numbers)
-    return numbers
 
 
 def _range(values: Collection[Value]) -> tuple[Value, ...]:

@@ -101,9 +101,10 @@ def _remove_directory(top: Path) -> None:
 
 
 def _entries(directory: Path) -> list[os.DirEntry[str]]:
-    """Return what is in a directory. It may be read-only."""
-    with suppress(OSError):
+    """Return what is in a directory, even if it is read-only. Return nothing if that fails."""
+    try:
         os.chmod(directory, 0o700)
         with os.scandir(directory) as entries:
             return list(entries)
-    return []
+    except OSError:
+        return []
