@@ -58,7 +58,9 @@ def _read_lists(
     lists: dict[str, tuple[str, ...]] = {}
     problems = []
     for member in _LIST_MEMBERS[kind]:
-        value = table.get(member, [])
+        if member not in table:
+            continue
+        value = table[member]
         if _is_list_of_texts(value):
             lists[member] = tuple(value)
         else:

@@ -131,17 +131,19 @@ def _read_cache(path: Path, boot_id: str) -> dict[str, tuple[str, Stamp]]:
 
 def _read_boot_id() -> str:
     """Return a text that is another one after each reboot, or "" if the system has none."""
-    with suppress(OSError):
+    try:
         return _BOOT_ID.read_text().strip()
-    return ""
+    except OSError:
+        return ""
 
 
 def _stamp_of(path: str) -> Stamp | None:
     """Return the stamp of a file, or None if there is no file."""
-    with suppress(OSError):
+    try:
         found = os.stat(path)
-        return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
-    return None
+    except OSError:
+        return None
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 
 def _is_settled(stamp: Stamp, now: float) -> bool:

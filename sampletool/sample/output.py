@@ -21,8 +21,7 @@ from typing import Any, Literal
 from ..kit.contract.expected import EXPECTED
 from ..kit.contract.file_errors import OutputExists
 from ..kit.places import session_root, state_directory
-from ..kit.safety.atomic_file import FOR_ALL, create, read_regular, replace, sweep
-from ..kit.safety.errors import UnsafePath
+from ..kit.safety.atomic_file import create, read_regular, sweep
 from ..kit.safety.private_directory import private_directory
 
 _HEAD = b'{"about":'
@@ -32,48 +31,39 @@ _MAX_RESULT_BYTES = 64 * 1024 * 1024
 _LITTER_SECONDS = 3600.0
 """How old a temporary file is when it is removed. A younger one may belong to a running command."""
 
-OutputEffect = Literal["created", "updated", "unchanged"]
+OutputEffect = Literal["created", "unchanged"]
 Identity = dict[str, Any]
 Columns = list[dict[str, Any]]
 
 
-def check_output(
-    path: Path,
-    identity: Identity,
-    *,
-    overwrite: bool,
-) -> tuple[OutputEffect, Columns | None]:
+def check_output(path: Path, identity: Identity) -> tuple[OutputEffect, Columns | None]:
     """Return what publishing would do, and the columns of the result if it is there already.
 
-    Raise OutputExists if there is something else, and `overwrite` is False. Raise UnsafePath if it
-    cannot be replaced.
+    Raise OutputExists if there is something else.
     """
     if not os.path.lexists(path):
         return "created", None
     description, result = _read(path)
     if result is not None and result["about"] == identity:
         return "unchanged", result["columns"]
-    if not overwrite:
-        raise OutputExists(str(path), found=description)
-    if path.is_symlink() or not path.is_file():
-        raise UnsafePath(str(path), "it is not a regular file")
-    return "updated", None
+    raise OutputExists(str(path), found=description)
 
 
-def publish(path: Path, identity: Identity, columns: Columns, *, overwrite: bool) -> OutputEffect:
-    """Write the result. Hold the lock at `lock_path`. The errors are those of `check_output`."""
+def publish(path: Path, identity: Identity, columns: Columns) -> OutputEffect:
+    """Write the result, and return what was done. Hold the lock at `lock_path`.
+
+    Raise OutputExists if there is something else at the path.
+    """
     sweep(path, _LITTER_SECONDS)
-    effect, _ = check_output(path, identity, overwrite=overwrite)
+    # Another command may have published a result since the caller has checked.
+    check_output(path, identity)
     lines = ",\n".join(_json(column) for column in columns)
     content = _sealed(f'{{"about":{_json(identity)},\n"columns":[\n{lines}],\n'.encode())
-    if overwrite:
-        replace(path, content, FOR_ALL)
-        return effect
     try:
         create(path, content)
     except FileExistsError:
         # A command that does not share our lock was faster. It may have the same result.
-        effect, _ = check_output(path, identity, overwrite=False)
+        effect, _columns = check_output(path, identity)
         return effect
     return "created"
 

@@ -49,15 +49,16 @@ class Outputs:
     ) -> None:
         """Read the journal. `check` is called while files are read, and may raise an error.
 
-        With `reads_files=False`, no input or output is read. A file that has not provably stayed
-        the same then counts as changed.
+        With `reads_files=False`, no input or output is read. Then a file counts as changed unless
+        its remembered digest can still be trusted (see digests.py).
         """
         self.workspace = workspace
         self.directory = workspace / WORKSPACE_DIRECTORY / "out"
-        """The directory of all versions."""
+        """The directory with all versions of all outputs."""
         if os.path.lexists(self.directory):
             check_private(self.directory)
         self._links = workspace / "out"
+        """The directory with a link to the current version of each target."""
         self._check = check
         self._journal = Journal(workspace / WORKSPACE_DIRECTORY / "built.jsonl")
         digests_path = workspace / WORKSPACE_DIRECTORY / "digests.json"

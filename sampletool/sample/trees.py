@@ -65,11 +65,12 @@ def _settle_file(full_path: Path, path: str) -> None:
 
 def remove(path: Path) -> None:
     """Remove a file or a tree, even if it is read-only or very deep. Ignore failures."""
-    with suppress(OSError):
+    try:
         # If it is a link, this removes the link, and not what it leads to.
         path.unlink()
-        return
-    _remove_directory(path)
+    except OSError:
+        # It is a directory, or it is not there.
+        _remove_directory(path)
 
 
 def _remove_directory(top: Path) -> None:
@@ -100,9 +101,10 @@ def _remove_directory(top: Path) -> None:
 
 
 def _entries(directory: Path) -> list[os.DirEntry[str]]:
-    """Return what is in a directory. It may be read-only."""
-    with suppress(OSError):
+    """Return what is in a directory, even if it is read-only. Return nothing if that fails."""
+    try:
         os.chmod(directory, 0o700)
         with os.scandir(directory) as entries:
             return list(entries)
-    return []
+    except OSError:
+        return []

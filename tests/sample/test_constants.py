@@ -7,24 +7,16 @@ from sampletool.kit.testing.constants import Constant, Limit, differences, optio
 CONSTANTS = (
     Constant("csv_file.MAX_COLUMNS", 1000, "more: a file of the wrong kind fills the memory"),
     Constant(
-        "csv_file.PART_BYTES",
-        16_777_216,
-        "another: results differ; less: a fork costs more than its part",
+        "csv_file.MAX_PART_BYTES",
+        1_048_576,
+        "another: results differ; more: memory of each worker; less: forks cost more than parts",
     ),
-    Constant(
-        "csv_file._BLOCK_BYTES",
-        262_144,
-        "more: memory of each worker; less: batches cost more than rows",
-    ),
-    Constant("csv_file._MAX_BLOCKS_OF_ROW", 8, "more: a quote that never ends fills the memory"),
     Constant(
         "profile._MAX_DISTINCT",
-        10_000,
-        "more: a column of ids fills the memory; less: counts are unknown",
+        80_000,
+        "more: columns of ids fill the memory; less: counts are unknown",
     ),
-    Constant("profile._MAX_DISTINCT_OF_ALL_COLUMNS", 80_000, "more: wide files fill the memory"),
     Constant("profile._MAX_FREQUENT", 5, "more: results are too long to read"),
-    Constant("profile._MAX_INTEGER", 2**53 - 1, "more: readers of the JSON see another number"),
     Constant("profile._MAX_NUMBER", 1e200, "more: a sum is infinite"),
     Constant(
         "profile._MAX_VALUE_CHARACTERS",

@@ -12,21 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.safety.errors import UnsafePath
+from sampletool.kit.safety.atomic_file import opened_regular
 from sampletool.kit.testing.failing import failure_of
 from sampletool.kit.testing.scale import scale
 from sampletool.sample import csv_file as module
-from sampletool.sample.csv_file import (
-    BadRow,
-    CsvFile,
-    Part,
-    PartReader,
-    Row,
-    opened_csv,
-    read_header,
-    survey,
-)
-from sampletool.sample.errors import InputChanged
+from sampletool.sample.csv_file import CsvFile, Part, Row, divide, read_header, read_rows
+from sampletool.sample.errors import InputChanged, InvalidCsv
 
 QUOTED_CELLS = ["", "a", "two\nlines", "two\r\nlines", 'a "quoted" word', '"', "a, b", "ä€𝄞", " "]
 PLAIN_CELLS = ["", "a", "0", "ä€𝄞", " "]
@@ -46,7 +37,8 @@ class Files:
     def create(self, content: bytes, delimiter: str = ",") -> CsvFile:
         path = self._directory / f"{os.urandom(4).hex()}.csv"
         path.write_bytes(content)
-        return self._exit_stack.enter_context(opened_csv(str(path), delimiter))
+        descriptor = self._exit_stack.enter_context(opened_regular(path))
+        return CsvFile(str(path), descriptor, delimiter, os.fstat(descriptor))
 
 
 @pytest.fixture
@@ -55,17 +47,25 @@ def files(tmp_path: Path) -> Iterator[Files]:
         yield Files(tmp_path, exit_stack)
 
 
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make parts so small that a few rows are several parts."""
+    monkeypatch.setattr(module, "MAX_PART_BYTES", 40)
+
+
 def parts_of(file: CsvFile) -> list[Part]:
-    return survey(file, do_nothing)[1]
+    return divide(file, do_nothing)[0]
 
 
-def rows_of(file: CsvFile, parts: list[Part]) -> list[Row]:
-    width = len(read_header(file))
-    rows = []
-    for part in parts:
-        for batch in PartReader(file, part).batches(width):
-            rows += batch
+def numbered_rows_of(file: CsvFile) -> list[tuple[int, Row]]:
+    rows: list[tuple[int, Row]] = []
+    for part in parts_of(file):
+        rows += read_rows(file, part)
     return rows
+
+
+def rows_of(file: CsvFile) -> list[Row]:
+    return [row for _line, row in numbered_rows_of(file)]
 
 
 def random_rows(random_numbers: random.Random, cells: list[str]) -> list[Row]:
@@ -89,151 +89,190 @@ def test_the_rows_of_all_parts_are_the_rows_of_the_file(
     part_counts = set()
     for seed in range(scale(40, 2000)):
         random_numbers = random.Random(seed)
-        rows = random_rows(random_numbers, cells)
-        file = files.create(as_csv([["one", "two", "three"], *rows], line_end))
-        monkeypatch.setattr(module, "PART_BYTES", random_numbers.choice([30, 100, 1000]))
-        monkeypatch.setattr(module, "_BLOCK_BYTES", random_numbers.choice([64, 100, 1000]))
+        rows = [["one", "two", "three"], *random_rows(random_numbers, cells)]
+        content = as_csv(rows, line_end)
+        file = files.create(content)
+        monkeypatch.setattr(module, "MAX_PART_BYTES", random_numbers.choice([80, 100, 1000]))
 
         parts = parts_of(file)
 
-        assert rows_of(file, parts) == rows, seed
-        assert (parts[0].start, parts[-1].end) == (0, file.found.st_size)
+        assert rows_of(file) == rows, seed
+        assert sum(part.size for part in parts) == len(content)
+        assert max(part.size for part in parts) <= module.MAX_PART_BYTES
         part_counts.add(len(parts))
-    if cells is PLAIN_CELLS:
-        assert max(part_counts) > 5
+    assert max(part_counts) > 5
 
 
-def test_a_file_with_a_quote_is_one_part(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PART_BYTES", 15_000)
-    rows = b"a,b\n" + b"1,2\n" * 10_000
-
-    plain = parts_of(files.create(rows))
-    quoted = parts_of(files.create(rows + b'3," \n"'))
-
-    assert len(plain) == 3
-    assert quoted == [Part(0, len(rows) + 6)]
-
-
-def test_parts_without_a_line_end_between_them_stay_together(
+def test_a_part_does_not_end_inside_of_a_quoted_cell(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PART_BYTES", 10)
-    file = files.create(b"a,b\n1," + b"2" * 50)
+    monkeypatch.setattr(module, "MAX_PART_BYTES", 30)
+    rows = [["a", "b"], ["1", "many\nlines\nin\none cell"], ["2", "x"]]
+    file = files.create(as_csv(rows, "\n"))
 
-    assert parts_of(file) == [Part(0, 56)]
+    parts = parts_of(file)
+
+    assert [part.start for part in parts] == [0, 4, 31]
+    assert rows_of(file) == rows
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("row", [b'5" pipe,1\n', b'"5"" pipe",1\n'], ids=["stray", "quoted"])
+def test_a_quote_inside_of_a_cell_does_no_harm(files: Files, row: bytes) -> None:
+    file = files.create(b"a,b\n" + b"1,2\n" * 20 + row + b'"3",4\n' * 40)
+
+    assert rows_of(file) == [["a", "b"], *[["1", "2"]] * 20, ['5" pipe', "1"], *[["3", "4"]] * 40]
+    assert len(parts_of(file)) > 5
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_stray_quote_among_cells_with_line_ends_gives_an_error_or_the_right_rows(
+    files: Files,
+) -> None:
+    results = set()
+    for rows_before in range(30):
+        content = b'a,b\n5" pipe,1\n' + b"1,2\n" * rows_before + b'3,"x\ny"\n' * 20
+        file = files.create(content)
+        try:
+            rows = rows_of(file)
+        except InvalidCsv:
+            results.add("error")
+        else:
+            results.add("rows")
+            assert rows == list(csv.reader(io.StringIO(content.decode(), newline="")))
+
+    assert results == {"error", "rows"}
+
+
+def test_the_parts_of_a_file_do_not_change_from_run_to_run(files: Files) -> None:
+    file = files.create(b"a,b\n" + b"1,2\n" * 600_000)
+
+    parts = parts_of(file)
+
+    assert [part.start for part in parts] == [0, 1048576, 2097152]
+    assert [part.first_line for part in parts] == [1, 262145, 524289]
 
 
 def test_the_digest_is_that_of_the_whole_file(files: Files) -> None:
-    content = b"a,b\n" + os.urandom(700_000)
+    content = b"a,b\n" * 700_000
 
-    digest, _ = survey(files.create(content), do_nothing)
+    _, digest = divide(files.create(content), do_nothing)
 
     assert digest == hashlib.sha256(content).hexdigest()
 
 
-def test_a_survey_shows_progress_after_each_block(files: Files) -> None:
+def test_dividing_shows_progress_between_parts(files: Files) -> None:
     beats: list[int] = []
 
-    survey(files.create(b"a\n" * 300_000), lambda: beats.append(1))
+    parts, _ = divide(files.create(b"a\n" * 1_200_000), lambda: beats.append(1))
 
-    assert len(beats) == 3
+    assert len(beats) == len(parts) - 1 == 2
 
 
 @pytest.mark.parametrize(
     ("rows", "line", "reason"),
     [
-        (b"1,2\nshort\n", 3, "1 cell instead of 2"),
-        (b'1,"two\nlines"\n\n1,"two\nlines",3\n', 5, "3 cells instead of 2"),
         (b"1,2\n5,\xff\n", 3, "the text is not UTF-8"),
-        (b"1,2\n" * 90_000 + b"5,\xc3\n", 90_002, "the text is not UTF-8"),
+        (b"1,2\n\xff,5\n", 3, "the text is not UTF-8"),
+        (b"1,2\n" * 300_000 + b"5,\xc3\n", 300_002, "the text is not UTF-8"),
         (b"1,2\n3,\xc3", 3, "the text is not UTF-8"),
-        (b"short\n7,\xff\n", 2, "1 cell instead of 2"),
         (b'7,"quote" here\n', 2, "',' expected after '\"'"),
+        (b"1,2\n" * 300_000 + b'7,"quote" here\n', 300_002, "',' expected after '\"'"),
         (b'1,2\n3,"open\n1,2\n', 3, "unexpected end of data"),
         (b"3," + b"x" * 140_000 + b"\n4,5\n", 2, "field larger than field limit (131072)"),
     ],
-    ids=["short", "long", "byte", "late", "end", "first", "quote", "open", "cell"],
+    ids=["byte", "first", "late", "end", "quote", "late quote", "open", "cell"],
 )
 def test_the_first_bad_row_is_named_by_its_line(
     files: Files, rows: bytes, line: int, reason: str
 ) -> None:
     file = files.create(b"a,b\n" + rows)
 
-    with pytest.raises(BadRow) as caught:
-        rows_of(file, [Part(0, file.found.st_size)])
+    with pytest.raises(InvalidCsv) as caught:
+        rows_of(file)
 
-    assert (caught.value.line, caught.value.reason) == (line, reason)
+    assert caught.value.context == {"path": file.path, "line": line, "reason": reason}
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_row_is_named_by_its_first_line_in_each_part(files: Files) -> None:
+    file = files.create(b'a,b\n1,"two\nlines"\n\n' + b"1,2\n" * 20)
+
+    lines = [line for line, _row in numbered_rows_of(file)]
+
+    assert lines == [1, 2, 4, *range(5, 25)]
+    assert len(parts_of(file)) > 2
 
 
 def test_a_row_that_is_too_long_is_never_in_memory_as_a_whole(files: Files) -> None:
-    cell = b'"' + b"x" * 50_000 + b'\n"'
-    one_line = files.create(b"a,b\n1,2\n3," + b"x" * 30_000_000)
-    many_lines = files.create(b",".join([b"a"] * 600) + b"\n" + b",".join([cell] * 600))
+    file = files.create(b"a,b\n1,2\n3," + b"x" * 30_000_000)
     tracemalloc.start()
 
-    for file, line in ((one_line, 3), (many_lines, 2)):
-        with pytest.raises(BadRow, match=r"longer than 2097152 bytes") as caught:
-            rows_of(file, [Part(0, file.found.st_size)])
-        assert caught.value.line == line
+    with pytest.raises(InvalidCsv, match=r"longer than 1048576 bytes") as caught:
+        rows_of(file)
 
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak_bytes < 15_000_000
+    assert caught.value.context["line"] == 3
+    assert peak_bytes < 5_000_000
 
 
-def test_many_rows_of_several_lines_are_no_long_row(files: Files) -> None:
-    file = files.create(b"a,b\n" + (b'1,"x\n' + b"y" * 1000 + b'"\n') * 6000)
+def test_a_quoted_cell_that_is_too_long_is_an_error(files: Files) -> None:
+    cell = b'"' + b"x" * 50_000 + b'\n"'
+    file = files.create(b"a\n" + b",".join([cell] * 600) + b"\n1\n")
 
-    assert len(rows_of(file, parts_of(file))) == 6000
+    with pytest.raises(InvalidCsv) as caught:
+        rows_of(file)
 
-
-def test_batches_are_bounded(files: Files) -> None:
-    file = files.create(b"a,b\n" + b"1,2\n" * 500_000)
-
-    sizes = [len(batch) for batch in PartReader(file, Part(0, file.found.st_size)).batches(2)]
-
-    assert sum(sizes) == 500_000
-    assert max(sizes) <= 256 * 1024 / 4 + 1
+    assert caught.value.context["line"] == 2
 
 
 @pytest.mark.parametrize(
     ("content", "delimiter"),
     [
         (b"\xef\xbb\xbfa,b\n1,2\n", ","),
-        (b"a,b\n\n1,2", ","),
+        (b'\xef\xbb\xbf"a","b"\n1,2\n', ","),
+        (b"a,b\n1,2", ","),
         (b"a,b\r1,2\r", ","),
         (b"a\tb\n1\t2\n", "\t"),
-        (b"a\xc2\xa7b\n1\xc2\xa72\n", "§"),
     ],
-    ids=["byte order mark", "blank line", "CR", "tab", "not ASCII"],
+    ids=["byte order mark", "quoted header", "no line end", "CR", "tab"],
 )
 def test_unusual_files_can_be_read(files: Files, content: bytes, delimiter: str) -> None:
     file = files.create(content, delimiter)
 
-    assert read_header(file) == ["a", "b"]
-    assert rows_of(file, parts_of(file)) == [["1", "2"]]
+    assert read_header(file, parts_of(file)[0]) == ["a", "b"]
+    assert rows_of(file) == [["a", "b"], ["1", "2"]]
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"\n1,2\n", b"a,\xff\n1,2\n", b'a,"b\n1,2\n', b",".join([b"a"] * 1001)],
-    ids=["empty", "blank", "byte", "open quote", "columns"],
+    ("content", "reason"),
+    [
+        (b"", "the first line must be a header, but it is empty"),
+        (b"\xef\xbb\xbf", "the first line must be a header, but it is empty"),
+        (b"\n1,2\n", "the first line must be a header, but it is empty"),
+        (b"\r\n", "the first line must be a header, but it is empty"),
+        (b"a,\xff\n1,2\n", "the text is not UTF-8"),
+        (b'a,"b\n1,2\n', "unexpected end of data"),
+        (b",".join([b"a"] * 1001), "1001 columns, but at most 1000 are allowed"),
+    ],
+    ids=["empty", "byte order mark", "blank", "blank with CR", "byte", "open quote", "columns"],
 )
-def test_a_file_without_a_usable_header_is_refused(files: Files, content: bytes) -> None:
+def test_a_file_without_a_usable_header_is_refused(
+    files: Files, content: bytes, reason: str
+) -> None:
     file = files.create(content)
 
-    with pytest.raises(BadRow) as caught:
-        read_header(file)
+    with pytest.raises(InvalidCsv) as caught:
+        read_header(file, parts_of(file)[0])
 
-    assert caught.value.line == 1
+    assert (caught.value.context["line"], caught.value.context["reason"]) == (1, reason)
 
 
-def test_what_is_not_a_regular_file_is_refused_at_once(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo.csv")
+def test_a_file_can_have_a_thousand_columns(files: Files) -> None:
+    file = files.create(b",".join([b"a"] * 1000))
 
-    for path in (tmp_path / "fifo.csv", tmp_path):
-        with pytest.raises(UnsafePath), opened_csv(str(path), ","):
-            pass
+    assert len(read_header(file, parts_of(file)[0])) == 1000
 
 
 @pytest.mark.parametrize("change", ["size", "time"])
@@ -244,7 +283,8 @@ def test_a_file_that_was_changed_is_noticed(files: Files, change: str) -> None:
     if change == "size":
         with open(file.path, "a") as writer:
             writer.write("2\n")
-        os.utime(file.path, ns=(file.found.st_mtime_ns, file.found.st_mtime_ns))
+        modified_ns = file.opened_as.st_mtime_ns
+        os.utime(file.path, ns=(modified_ns, modified_ns))
     else:
         os.utime(file.path, ns=(0, 0))
 
@@ -252,25 +292,19 @@ def test_a_file_that_was_changed_is_noticed(files: Files, change: str) -> None:
         file.check_unchanged()
 
 
-@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b"\n", b"\r\n"])
-def test_a_file_without_a_header_is_refused(files: Files, content: bytes) -> None:
-    with pytest.raises(BadRow, match="must be a header") as caught:
-        read_header(files.create(content))
+def test_a_file_that_was_shortened_is_not_taken_for_one_with_a_long_row(files: Files) -> None:
+    file = files.create(b"a\n" * 1_000_000)
+    os.truncate(file.path, 10)
 
-    assert caught.value.line == 1
+    with pytest.raises(InputChanged):
+        divide(file, do_nothing)
 
 
-@pytest.mark.parametrize("block_bytes", [1000, 5000])
-def test_a_batch_has_about_the_rows_of_one_block(
-    files: Files, monkeypatch: pytest.MonkeyPatch, block_bytes: int
-) -> None:
-    monkeypatch.setattr(module, "_BLOCK_BYTES", block_bytes)
-    file = files.create(b"a,b\n" + b"11,22\n" * 10_000)
+def test_half_of_a_row_that_is_being_written_is_not_taken_for_a_bad_row(files: Files) -> None:
+    file = files.create(b'a,b\n1,"x')
+    (part,) = parts_of(file)
+    with open(file.path, "a") as writer:
+        writer.write('"\n')
 
-    batches = list(PartReader(file, Part(0, file.found.st_size)).batches(2))
-
-    rows_of_block = block_bytes // len(b"11,22\n")
-    assert sum(len(batch) for batch in batches) == 10_000
-    # The reader asks for the next block when it has read the last line that is complete.
-    assert max(len(batch) for batch in batches) <= rows_of_block + 2
-    assert len(batches) <= 10_000 // rows_of_block + 2
+    with pytest.raises(InputChanged):
+        list(read_rows(file, part))

@@ -10,18 +10,17 @@ import pytest
 
 from sampletool.kit.contract.file_errors import OutputExists
 from sampletool.kit.places import session_root
-from sampletool.kit.safety.errors import UnsafePath
 from sampletool.sample.output import OutputEffect, check_output, lock_path, publish
 
 COLUMNS = [{"a": 1}, {"b": 2}]
 
 
-def put(path: Path, inputs: str = "abc", *, overwrite: bool = False) -> OutputEffect:
-    return publish(path, {"inputs": [inputs]}, COLUMNS, overwrite=overwrite)
+def put(path: Path, inputs: str = "abc") -> OutputEffect:
+    return publish(path, {"inputs": [inputs]}, COLUMNS)
 
 
-def look_for(path: Path, inputs: str = "abc", *, overwrite: bool = False) -> OutputEffect:
-    return check_output(path, {"inputs": [inputs]}, overwrite=overwrite)[0]
+def look_for(path: Path, inputs: str = "abc") -> OutputEffect:
+    return check_output(path, {"inputs": [inputs]})[0]
 
 
 @pytest.fixture
@@ -38,11 +37,10 @@ def test_a_result_is_json_and_contains_its_identity(path: Path) -> None:
     assert len(path.read_bytes().splitlines()) == 5
 
 
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_the_same_result_is_found(path: Path, overwrite: bool) -> None:
+def test_the_same_result_is_found(path: Path) -> None:
     put(path)
 
-    assert check_output(path, {"inputs": ["abc"]}, overwrite=overwrite) == ("unchanged", COLUMNS)
+    assert check_output(path, {"inputs": ["abc"]}) == ("unchanged", COLUMNS)
 
 
 def test_another_result_is_refused(path: Path) -> None:
@@ -52,7 +50,7 @@ def test_another_result_is_refused(path: Path) -> None:
     with pytest.raises(OutputExists) as refused:
         look_for(path, "other")
 
-    assert "--overwrite" in refused.value.suggestion
+    assert "delete it" in refused.value.suggestion
     assert "--session-id" in refused.value.suggestion
     assert path.read_bytes() == before
 
@@ -92,8 +90,6 @@ def test_a_result_that_was_cut_or_edited_is_not_taken_for_the_result(
     with pytest.raises(OutputExists, match="changed after"):
         look_for(path)
 
-    assert put(path, overwrite=True) == "updated"
-
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "directory", "fifo"])
 def test_something_other_than_a_file_is_never_replaced(
@@ -111,27 +107,14 @@ def test_something_other_than_a_file_is_never_replaced(
 
     with pytest.raises(OutputExists):
         put(path)
-    with pytest.raises(UnsafePath):
-        put(path, overwrite=True)
 
     assert kind != "link" or target.read_text() == "mine"
 
 
-def test_overwriting_replaces_it_and_keeps_its_mode(path: Path) -> None:
-    path.write_text("old")
-    path.chmod(0o640)
-
-    assert put(path, overwrite=True) == "updated"
-
-    assert json.loads(path.read_bytes())["columns"] == COLUMNS
-    assert path.stat().st_mode & 0o777 == 0o640
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_the_umask_decides_who_may_read_a_new_result(path: Path, overwrite: bool) -> None:
+def test_the_umask_decides_who_may_read_a_new_result(path: Path) -> None:
     umask = os.umask(0o027)
     try:
-        put(path, overwrite=overwrite)
+        put(path)
     finally:
         os.umask(umask)
 
@@ -182,11 +165,11 @@ def test_checking_an_output_creates_nothing(path: Path, home: Path) -> None:
     effects = [look_for(path)]
     left = [*path.parent.glob("*.json"), *home.glob("xdg_state_home/*")]
     put(path)
-    effects += [look_for(path), look_for(path, "new", overwrite=True)]
+    effects.append(look_for(path))
     with pytest.raises(OutputExists):
         look_for(path, "new")
 
-    assert effects == ["created", "unchanged", "updated"]
+    assert effects == ["created", "unchanged"]
     assert left == []
 
 

@@ -59,6 +59,6 @@ def test_a_temporary_file_beside_a_result_is_litter_after_an_hour(
     os.utime(temporary, (NOW - age_seconds, NOW - age_seconds))
     monkeypatch.setattr(time, "time", lambda: NOW)
 
-    output.publish(tmp_path / "result.json", {"n": 1}, [], overwrite=False)
+    output.publish(tmp_path / "result.json", {"n": 1}, [])
 
     assert temporary.exists() is is_kept

@@ -100,10 +100,7 @@ class OutputExists(PathError):
 
     code, exit_status = "OUTPUT_EXISTS", ExitStatus.CONFLICT
     sentence = "{path} already exists: {found}. Nothing was changed."
-    advice = (
-        "To replace it, pass --overwrite. "
-        "To keep both results, pass another --output or --session-id."
-    )  # fmt: skip
+    advice = "To keep both, pass another --output or --session-id. To replace it, first delete it."
 
 
 _ERRORS_BY_NUMBER: dict[int, type[PathError]] = {

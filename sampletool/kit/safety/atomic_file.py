@@ -112,19 +112,30 @@ def read_regular(path: Path, limit_bytes: int, *, follow: bool = True) -> bytes:
     Raise UnsafePath if it is not a regular file, or larger than `limit_bytes`. Raise OSError if it
     cannot be opened. With `follow=False`, this includes a symbolic link.
     """
+    with opened_regular(path, follow=follow) as descriptor:
+        size_bytes = os.fstat(descriptor).st_size
+        if size_bytes > limit_bytes:
+            raise UnsafePath(str(path), f"it is larger than {_show_size(limit_bytes)}")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            # With read(limit_bytes), Python would first allocate a buffer of that size.
+            return file.read(size_bytes)
+
+
+@contextmanager
+def opened_regular(path: Path, *, follow: bool = True) -> Iterator[int]:
+    """Open a regular file for reading, and yield its descriptor until the block ends.
+
+    Raise UnsafePath if it is not a regular file. Raise OSError if it cannot be opened. With
+    `follow=False`, this includes a symbolic link.
+    """
     # Without O_NONBLOCK, open() would wait until another process opens the FIFO for writing.
     flags = os.O_RDONLY | os.O_NONBLOCK
     if not follow:
         flags |= os.O_NOFOLLOW
     with opened(path, flags) as descriptor:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise UnsafePath(str(path), "it is not a regular file")
-        if status.st_size > limit_bytes:
-            raise UnsafePath(str(path), f"it is larger than {_show_size(limit_bytes)}")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            # With read(limit_bytes), Python would first allocate a buffer of that size.
-            return file.read(status.st_size)
+        yield descriptor
 
 
 def _show_size(size_bytes: int) -> str:

@@ -77,8 +77,8 @@ def _example_files() -> dict[str, bytes]:
             name = str(path.relative_to(_EXAMPLE))
             contents[name] = _MARK_OF_PART.sub(b"", path.read_bytes())
     # The workspace file comes last: a directory that has it has the other files, too.
-    contents[WORKSPACE_FILE] = contents.pop(WORKSPACE_FILE)
-    return contents
+    workspace_file = contents.pop(WORKSPACE_FILE)
+    return {**contents, WORKSPACE_FILE: workspace_file}
 
 
 def _find_missing_files(directory: Path, contents: Mapping[str, bytes]) -> set[str]:

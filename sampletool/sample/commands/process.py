@@ -2,17 +2,16 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
 from ...kit.context import NO_WAIT_SECONDS, Context
 from ...kit.contract.command_spec import CommandSpec
-from ...kit.contract.errors import InvalidValues, Mistake, WorkerLost
+from ...kit.contract.errors import WorkerLost
 from ...kit.contract.file_errors import OutputExists
 from ...kit.contract.mistyped import check_path
 from ...kit.contract.response import UNTRUSTED, count_fitting
@@ -20,13 +19,13 @@ from ...kit.contract.table import Line, header_row
 from ...kit.contract.text import counted, printable_data
 from ...kit.global_options import DryRunOption, checked_by
 from ...kit.places import session_root
-from ...kit.safety.errors import UnsafePath
+from ...kit.safety.atomic_file import opened_regular
 from ...kit.work.progress import Progress
 from ...kit.work.workers import running_workers
-from ..csv_file import BadRow, CsvFile, Part, opened_csv, read_header, survey
+from ..csv_file import CsvFile, Part, divide, read_header
 from ..errors import InputChanged, InvalidCsv
 from ..output import Columns, OutputEffect, check_output, lock_path, publish
-from ..profile import FORMAT, ColumnProfile, merge_columns, profile_part
+from ..profile import FORMAT, merge_columns, profile_cells, profile_part
 from ._options import JobsOption
 
 spec = CommandSpec(
@@ -35,14 +34,13 @@ spec = CommandSpec(
     locks=("session", "output"),
     at_once=("output",),
     reads=("files",),
-    destroys="With --overwrite, the file at the output path.",
     before=("init .",),
     examples=(
         "process --input data/sales.csv --session-id demo",
         "process --input data/sales.csv --output profile.json",
     ),
 )
-_FACTS = ("type", "count", "missing", "distinct", "min", "max", "mean")
+_FACTS = ("name", "type", "count", "missing", "distinct", "min", "max", "mean", "frequent")
 
 
 @dataclass(frozen=True)
@@ -56,29 +54,27 @@ class Processed:
     rows: int
     columns: int
     profile: Annotated[Columns, UNTRUSTED]
-    """The first columns, as many as fit into the response."""
+    """The first columns, as many as fit into the response. The output has all of them."""
 
     def lines(self) -> Iterator[Line]:
         """Return the text that a person reads: a line for each column."""
         rows = counted(self.rows, "row")
         columns = counted(self.columns, "column")
         yield f"{self.output}: {self.effect} ({rows}, {columns})"
-        yield header_row("column", *_FACTS, "most frequent")
+        yield header_row(*_FACTS)
         for column in self.profile:
-            facts = [_shown(column.get(fact)) for fact in _FACTS]
-            most_frequent = "-"
-            if "frequent" in column:
-                first = column["frequent"][0]
-                most_frequent = f"{first['value']} ({first['count']})"
-            yield (column["name"], *facts, most_frequent)
+            yield tuple(_shown(column.get(fact)) for fact in _FACTS)
 
 
-def _shown(fact: object) -> str:
+def _shown(fact: Any) -> str:
     """Return one cell of the table. A fact that a column does not have is None, shown as "-"."""
     if fact is None:
         return "-"
     if isinstance(fact, float):
         return f"{fact:.6g}"
+    if isinstance(fact, list):
+        most_frequent = fact[0]
+        return f"{most_frequent['value']} ({most_frequent['count']})"
     return str(fact)
 
 
@@ -88,43 +84,32 @@ def process(
     output: Path,
     jobs: int,
     *,
-    overwrite: bool,
     dry_run: bool,
 ) -> Processed:
     """Profile the file, unless the output has its profile already.
 
     A dry run does all the work, so that it fails where the command fails. It publishes nothing.
     """
-    with ExitStack() as stack:
-        hold = None
-        if not dry_run:
-            name = f"output {output}"
-            locked = context.hold(lock_path(output), name, "exclusive", NO_WAIT_SECONDS)
-            hold = stack.enter_context(locked)
-        progress = stack.enter_context(Progress(context, "input", file.found.st_size))
-        progress.set_running([file.path])
-        sha256, parts = survey(file, progress.beat)
+    with Progress(context, "input", total=file.opened_as.st_size) as progress:
+        parts, sha256 = divide(file, progress.beat)
         # Everything that decides about the result. FORMAT stands for the code.
         identity = {"format": FORMAT, "input": sha256, "delimiter": file.delimiter}
-        effect, columns = check_output(output, identity, overwrite=overwrite)
-        if columns is None:
+        effect, columns = check_output(output, identity)
+        if columns is None and dry_run:
             columns = profile(context, file, parts, jobs, progress)
-            if not dry_run:
-                effect = publish(output, identity, columns, overwrite=overwrite)
-        elif hold is not None:
-            # Otherwise, the next command that has to wait would be told to try again too soon.
-            hold.ignore_duration()
-    shown = columns[: count_fitting(columns)]
-    if len(shown) < len(columns):
-        message = f"The response has the first {len(shown)} columns. The output has all of them."
-        context.warn("COLUMNS_LEFT_OUT", message)
+        elif columns is None:
+            # A result that is reused needs no lock. So it does not change how long the lock is
+            # usually held, which tells other commands when to try again.
+            with context.hold(lock_path(output), f"output {output}", "exclusive", NO_WAIT_SECONDS):
+                columns = profile(context, file, parts, jobs, progress)
+                effect = publish(output, identity, columns)
     return Processed(
         effect=effect,
         output=str(output),
         sha256=sha256,
         rows=columns[0]["count"] + columns[0]["missing"],
         columns=len(columns),
-        profile=printable_data(shown),
+        profile=printable_data(columns[: count_fitting(columns)]),
     )
 
 
@@ -140,25 +125,14 @@ def profile(
     Raise InvalidCsv at the first row that cannot be used, and InputChanged if the file was changed
     since it was opened.
     """
-    lines_before = 0
-    try:
-        header = read_header(file)
-        columns = [ColumnProfile() for _name in header]
-        work = partial(profile_part, file, width=len(header))
-        with running_workers(work, parts, jobs, context.signals, progress.beat) as results:
-            # The results come in the order of the parts. So if a part raises BadRow,
-            # `lines_before` is the number of lines in all parts before it.
-            for part, (columns_of_part, line_count) in zip(parts, results, strict=True):
-                columns = merge_columns(columns, columns_of_part)
-                lines_before += line_count
-                progress.advance(part.end - part.start)
-    except BadRow as error:
-        # Another process may be writing to the file, so that we have read only half of a row. Then
-        # raise InputChanged: the row itself is not wrong.
-        file.check_unchanged()
-        # BadRow counts the lines from the start of its part.
-        line = lines_before + error.line
-        raise InvalidCsv(path=file.path, line=line, reason=error.reason) from error
+    header = read_header(file, parts[0])
+    columns = [profile_cells([], max_distinct=0) for _name in header]
+    work = partial(profile_part, file=file, width=len(header))
+    with running_workers(work, parts, jobs, context.signals, progress.beat) as results:
+        # The results come in the order of the parts, whichever worker is done first.
+        for part, columns_of_part in zip(parts, results, strict=True):
+            columns = merge_columns(columns, columns_of_part)
+            progress.advance(part.size)
     file.check_unchanged()
     descriptions = []
     for name, column in zip(header, columns, strict=True):
@@ -169,8 +143,7 @@ def profile(
 def output_path(context: Context, output: str | None, *, dry_run: bool) -> Path:
     """Return the path of the result: the option --output, or a file of the session."""
     if output is not None:
-        path = Path(output).absolute()
-        return path.parent.resolve() / path.name
+        return Path(output).absolute()
     if dry_run:
         # Asking for context.session_directory would create the directory.
         return session_root() / context.session_id / "result.json"
@@ -180,7 +153,7 @@ def output_path(context: Context, output: str | None, *, dry_run: bool) -> Path:
 def command(
     ctx: typer.Context,
     input_path: Annotated[
-        str,
+        Path,
         typer.Option("--input", metavar="CSV", help="Read this CSV file. It must be UTF-8."),
     ],
     output: Annotated[
@@ -192,15 +165,11 @@ def command(
             show_default="result.json in the session directory",
         ),
     ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace the output file if it exists."),
-    ] = False,
     delimiter: Annotated[
-        str,
+        Literal[",", ";", "|", "tab"],
         typer.Option(
             metavar="CHAR",
-            help="Set the character that separates the cells of a row. Use `tab` for a tab.",
+            help="Set what separates the cells of a row: `,`, `;`, `|` or `tab`.",
         ),
     ] = ",",
     jobs: JobsOption = None,
@@ -212,18 +181,14 @@ def command(
     counts the values, the empty cells and the distinct values, and lists the most frequent values.
 
     If the output file already contains the profile of the same input, the command leaves it as it
-    is. A different existing file is replaced only if you pass --overwrite.
+    is. A different existing file is never replaced.
     """
     context: Context = ctx.obj
-    if delimiter == "tab":
-        delimiter = "\t"
-    if len(delimiter) != 1 or delimiter in '"\r\n\0':
-        message = "The delimiter must be a single character"
-        raise InvalidValues(Mistake("--delimiter", "INVALID_VALUE", message, delimiter))
-    with opened_csv(os.path.abspath(input_path), delimiter) as file:
+    if jobs is None:
+        jobs = context.jobs()
+    separator = "\t" if delimiter == "tab" else delimiter
+    input_path = input_path.absolute()
+    with opened_regular(input_path) as descriptor:
+        file = CsvFile(str(input_path), descriptor, separator, os.fstat(descriptor))
         path = output_path(context, output, dry_run=dry_run)
-        if path.exists() and os.path.samestat(path.stat(), file.found):
-            raise UnsafePath(str(path), "it is the input")
-        if jobs is None:
-            jobs = context.jobs()
-        return process(context, file, path, jobs, overwrite=overwrite, dry_run=dry_run)
+        return process(context, file, path, jobs, dry_run=dry_run)

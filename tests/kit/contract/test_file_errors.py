@@ -165,13 +165,12 @@ def test_a_missing_file_has_no_reason() -> None:
     assert error.suggestion.startswith("Check the path.")
 
 
-def test_a_result_that_would_be_overwritten_comes_with_the_options_to_pass() -> None:
+def test_a_result_that_would_be_overwritten_comes_with_what_to_do() -> None:
     error = OutputExists("/w/x", found="it is not a readable file")
 
     assert error.message == "/w/x already exists: it is not a readable file. Nothing was changed."
     assert error.suggestion == (
-        "To replace it, pass --overwrite. "
-        "To keep both results, pass another --output or --session-id."
+        "To keep both, pass another --output or --session-id. To replace it, first delete it."
     )
     assert error.context == {"path": "/w/x", "found": "it is not a readable file"}
     assert error.exit_status == 6

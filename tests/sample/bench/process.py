@@ -184,7 +184,6 @@ def compare(scratch: Path, python: str, csvstat: str) -> int:
         Comparison("1 worker", plain, jobs=1, max_share_of_duckdb=4.0),
         Comparison("2 workers", plain, jobs=2, max_share_of_duckdb=2.0),
         Comparison("1 worker, quoted", quoted, jobs=1, max_share_of_duckdb=4.0),
-        # A file with quotes has one part, so the second worker has nothing to do.
         Comparison("2 workers, quoted", quoted, jobs=2, max_share_of_duckdb=4.0),
     ]
     environ = environ_of(scratch)

@@ -51,7 +51,7 @@ def manifests() -> dict[str, dict[str, Any]]:
             {
                 "effect": "outputs",
                 "reads": ["files"],
-                "destroys": "With --overwrite, the file at the output path.",
+                "destroys": "",
                 "idempotent": True,
                 "runs_what_it_is_given": False,
                 "before": ["tool init ."],
@@ -117,10 +117,7 @@ def test_the_manifest_says_what_a_command_waits_for_and_how_it_can_fail(
     [
         ("build", {"--jobs", "-j", "--force-unlock", "--dry-run"}),
         ("test", {"--build", "--jobs", "-j", "--force-unlock", "--dry-run"}),
-        (
-            "process",
-            {"--input", "--output", "--overwrite", "--delimiter", "--jobs", "-j", "--dry-run"},
-        ),
+        ("process", {"--input", "--output", "--delimiter", "--jobs", "-j", "--dry-run"}),
         ("init", {"--force", "--dry-run"}),
     ],
 )

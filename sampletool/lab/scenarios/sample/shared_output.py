@@ -226,8 +226,8 @@ scenario = Scenario(
         Mutation(
             function="sample/output.py:publish",
             summary="do not check whose result was published first",
-            original_code="check_output(path, identity, overwrite=False)",
-            replacement_code='("created", None)',
+            original_code="effect, _columns = check_output(path, identity)",
+            replacement_code='effect = "created"',
             expected_problem="reads a result that is not its own",
         ),
         Mutation(
