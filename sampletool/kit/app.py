@@ -22,6 +22,7 @@ from .contract.errors import SIGNAL_BASE, ExitStatus, InternalError, ToolError
 from .contract.expected import EXPECTED, to_tool_error
 from .contract.file_errors import from_os_error
 from .contract.library_errors import interrupted_when_done
+from .contract.manifest import untrusted_members
 from .contract.response import (
     SCHEMA_VERSION,
     Format,
@@ -49,7 +50,7 @@ _LAST_RESORT = (
     b'{"ok":false,"error":{"code":"INTERNAL_ERROR",'
     b'"message":"The tool failed, and could not report the failure.",'
     b'"suggestion":"The report is on stderr.","retryable":false,"exit_code":1,"context":{}},'
-    b'"data":null,"warnings":[],"meta":{"schema_version":"2.0","exit_code":1}}\n'
+    b'"data":null,"warnings":[],"meta":{"schema_version":"2.1.0","exit_code":1}}\n'
 )
 """The response if building a response fails."""
 
@@ -365,6 +366,11 @@ def _build_response(outcome: Result | ToolError, context: Context) -> Response:
         result = outcome.data
     exit_code = ExitStatus.OK if error is None else error.exit_status
     meta = _build_meta(context, exit_code) | result_meta(result)
+    if result is not None:
+        record: Any = type(result)
+        untrusted = untrusted_members(record)
+        if untrusted:
+            meta["untrusted"] = untrusted
     if "next_cursor" in meta:
         # Importing this at the top would cost every command up to 1.5 ms.
         from .cursor import format_cursor
@@ -412,13 +418,13 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "tool_version": __version__,
         "timestamp": utc(),
+        "duration_ms": _duration_ms(context),
         "exit_code": exit_code,
     }
     if context.given_session_id is not None or context.uses_session:
         # It fails if the caller has given an invalid id.
         _add_unless_it_fails(meta, "session_id", lambda: context.session_id)
     if context.options.verbose > 0:
-        meta["duration_ms"] = _duration_ms(context)
         _add_unless_it_fails(meta, "cwd", os.getcwd)
     if context.dry_run:
         meta["dry_run"] = True
@@ -442,7 +448,7 @@ def _build_meta(context: Context, exit_code: int) -> dict[str, Any]:
 def _log_command(response: Response, context: Context) -> None:
     """Add a line to the log of commands, unless the settings forbid it."""
     # The log always has these members. A response has them only if they were requested.
-    more_meta: dict[str, Any] = {"duration_ms": _duration_ms(context)}
+    more_meta: dict[str, Any] = {}
     _add_unless_it_fails(more_meta, "session_id", lambda: context.session_id)
     _add_unless_it_fails(more_meta, "cwd", os.getcwd)
     # A command must not fail because its log cannot be written.

@@ -5,9 +5,13 @@ A command with such an effect must have --dry-run, unless the part says that it 
 """
 
 from functools import cache
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
+from .contract.command_spec import CommandSpec
 from .part_discovery import offered
+
+DangerLevel = Literal["safe", "mutating", "destructive"]
+"""How much a command can damage, for callers that ask a person before they run some commands."""
 
 
 class KnownEffect(TypedDict):
@@ -56,3 +60,16 @@ def changes_something(effect: str) -> bool:
     if known is None:
         return True
     return not known.get("changes_nothing", False)
+
+
+def danger_level(spec: CommandSpec) -> DangerLevel:
+    """Return how much a command can damage.
+
+    A command is destructive if users cannot get back what it ends or replaces. One that runs a
+    program that it is given is at least mutating, because nothing is known about that program.
+    """
+    if spec.destroys:
+        return "destructive"
+    if spec.runs_what_it_is_given or changes_something(spec.effect):
+        return "mutating"
+    return "safe"

@@ -62,6 +62,16 @@ RawOption = Annotated[
     bool,
     typer.Option("--raw", help="Print only the value, without any JSON or quotes around it."),
 ]
+MaxCharsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-chars",
+        min=1,
+        metavar="N",
+        help="Return at most N characters of a value, and its length.",
+        show_default="all",
+    ),
+]
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="Show what would change, without changing anything."),
@@ -127,8 +137,7 @@ GLOBAL_OPTIONS: dict[str, Any] = {
             "--verbose",
             "-v",
             count=True,
-            help="Show when locks are taken and released, "
-            "and add the run time and directory to JSON "
+            help="Show when locks are taken and released, and add the directory to JSON "
             "output. With -vv, also show where each setting comes from.",
         ),
     ],

@@ -7,7 +7,7 @@ import pytest
 from sampletool.kit import app, effects
 from sampletool.kit.context import Context
 from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.effects import EFFECTS, all_effects, changes_something
+from sampletool.kit.effects import EFFECTS, all_effects, changes_something, danger_level
 from sampletool.kit.safety.signals import Signals
 
 
@@ -73,3 +73,17 @@ def test_quiet_hides_the_result_of_a_command_that_changes_something(
     context.set_command_line(context.command_line._replace(spec=spec))
 
     assert app._is_silent_when_quiet(context) is is_silent
+
+
+@pytest.mark.parametrize(
+    ("spec", "level"),
+    [
+        (CommandSpec(effect="nothing"), "safe"),
+        (CommandSpec(effect="scratch"), "safe"),
+        (CommandSpec(effect="files"), "mutating"),
+        (CommandSpec(effect="scratch", runs_what_it_is_given=True), "mutating"),
+        (CommandSpec(effect="files", destroys="The file."), "destructive"),
+    ],
+)
+def test_a_command_is_as_dangerous_as_what_it_changes(spec: CommandSpec, level: str) -> None:
+    assert danger_level(spec) == level

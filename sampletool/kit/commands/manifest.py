@@ -6,7 +6,7 @@ special about it. What all commands share (options, error codes, the form of a r
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..contract.errors import CommandNotFound, category, did_you_mean
 from ..contract.manifest import describe_errors, envelope_schema, schema_of
 from ..contract.response import Format
 from ..contract.table import Line, header_row
-from ..effects import all_effects
+from ..effects import all_effects, danger_level
 from ..environment import ENVIRONMENT
 from ..global_options import described_options
 from ..pages import AfterOption, LimitOption, Page, first_page, page_of
@@ -36,6 +36,7 @@ spec = CommandSpec(
         "manifest",
         "manifest config set",
         "manifest --schema",
+        "manifest --tree",
         "manifest --all --limit 5",
         "manifest --skill",
     ),
@@ -46,6 +47,12 @@ Command = Any
 Commands = dict[str, Command]
 """Commands by their names, such as `config set`."""
 Described = dict[str, Any]
+
+_REQUIRED_PYTHON = ">=3.11"
+"""The versions of Python that work. On an older one, the tool refuses to start (see start.py)."""
+
+_OUTLINE = ("command", "summary", "effect", "danger_level")
+"""The members of a command in the tree, in addition to its arguments and options."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,8 @@ class Description:
     """The settings of the tool, with the variable and the default of each."""
     environment: dict[str, str] | None = None
     """The environment variables that the tool reads, besides those of the settings."""
+    requires: dict[str, str] | None = None
+    """What has to be installed, with the versions that work."""
     next_cursor: str | None = None
 
     def lines(self) -> list[str]:
@@ -145,7 +154,9 @@ def describe(name: str, command: Command) -> Described:
         "summary": summary,
         "help": " ".join(details.split()),
         "effect": spec.effect,
+        "danger_level": danger_level(spec),
         "reads": list(spec.reads),
+        "required_scopes": spec.required_scopes(),
         "destroys": spec.destroys,
         "idempotent": spec.idempotent,
         "runs_what_it_is_given": spec.runs_what_it_is_given,
@@ -164,6 +175,20 @@ def describe(name: str, command: Command) -> Described:
     if spec.former_names:
         described["former_names"] = list(spec.former_names)
     return described
+
+
+def _outline(name: str, command: Command) -> Described:
+    """Return how to call one command: the members of its description that a call needs."""
+    described = describe(name, command)
+    outline = {member: described[member] for member in _OUTLINE}
+    for kind in ("arguments", "options"):
+        outline[kind] = [_without_details(param) for param in described[kind]]
+    return outline
+
+
+def _without_details(param: Described) -> Described:
+    """Return a parameter without the members that only a help page or a shell needs."""
+    return {name: fact for name, fact in param.items() if name not in ("metavar", "completion")}
 
 
 def _describe_locks(spec: CommandSpec) -> list[dict[str, str]]:
@@ -207,6 +232,7 @@ def describe_shared(commands: Commands) -> Description:
         effects={name: dict(effect) for name, effect in all_effects().items()},
         settings=settings,
         environment=ENVIRONMENT,
+        requires={"python": _REQUIRED_PYTHON},
     )
 
 
@@ -241,6 +267,13 @@ def _choose(arguments: list[str], known: Commands) -> Commands:
     return commands
 
 
+def _choose_or_all(words: list[str] | None, known: Commands, *, every: bool) -> Commands:
+    """Return the commands that the words name, or all commands. Raise CommandNotFound."""
+    if words and not every:
+        return _choose(words, known)
+    return known
+
+
 def _within(group: str, known: Commands) -> Commands:
     """Return the command of this name, or the commands of the group of this name."""
     found = {}
@@ -262,18 +295,25 @@ def _index_page(known: Commands, limit: int, after: str | None) -> Index:
     page = page_of(entries, limit, after, lambda entry: entry.command)
     return Index(
         commands=page.rows,
-        next=f"For details, run `{PROGRAM} manifest COMMAND...`, or pass --all or --schema.",
+        next=(
+            f"For details, run `{PROGRAM} manifest COMMAND...`, or pass --tree, --all or --schema."
+        ),
         next_cursor=page.next_cursor,
         total=page.total,
     )
 
 
-def _description_page(chosen: Commands, limit: int, last_name: str | None) -> Page[Described]:
+def _description_page(
+    chosen: Commands,
+    limit: int,
+    last_name: str | None,
+    describe_one: Callable[[str, Command], Described],
+) -> Page[Described]:
     """Return a page of descriptions. It ends early if it would become too long."""
     descriptions = []
     for name in sorted(chosen):
         if last_name is None or name > last_name:
-            descriptions.append(describe(name, chosen[name]))
+            descriptions.append(describe_one(name, chosen[name]))
     return first_page(descriptions, limit, lambda described: described["command"])
 
 
@@ -302,6 +342,10 @@ def command(
         bool,
         typer.Option("--all", help="Describe every command in full."),
     ] = False,
+    tree: Annotated[
+        bool,
+        typer.Option("--tree", help="List every command with its arguments and options."),
+    ] = False,
     schema: Annotated[
         bool,
         typer.Option(
@@ -322,23 +366,26 @@ def command(
     """Describe the commands in JSON, for scripts and AI agents.
 
     Without arguments, this lists the names of all commands. Pass the name of a command to get its
-    arguments, options, errors and examples, and the schema of its output. Pass --schema to get what
-    all commands have in common, such as the global options, error codes and settings.
+    arguments, options, errors and examples, and the schema of its output. Pass --tree to get the
+    arguments and options of all commands at once. Pass --schema to get what all commands have in
+    common, such as the global options, error codes and settings.
     """
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
     known = dict(find_commands(folder))
     if as_skill:
         return _skill(known)
-    if not (words or every or schema):
+    describes_commands = words or every or tree
+    if not (describes_commands or schema):
         return _index_page(known, limit, after)
 
     description = Description()
     if schema:
         description = describe_shared(known)
-    if words or every:
-        chosen = known if every else _choose(words or [], known)
-        page = _description_page(chosen, limit, after)
+    if describes_commands:
+        chosen = _choose_or_all(words, known, every=every)
+        describe_one = _outline if tree else describe
+        page = _description_page(chosen, limit, after, describe_one)
         description = replace(
             description,
             commands=page.rows,

@@ -95,6 +95,18 @@ class CommandSpec(NamedTuple):
     Each is the last word of the command: `("put",)` if `config set` was `config put`.
     """
 
+    def required_scopes(self) -> list[str]:
+        """Return what an account on the server of the store must be allowed to do.
+
+        The other things that a command uses need no account: they belong to the user who runs it.
+        """
+        scopes = []
+        if "store" in self.reads:
+            scopes.append("store:read")
+        if self.effect == "store":
+            scopes.append("store:write")
+        return scopes
+
     def own_errors(self) -> list[ErrorKind]:
         """Return the errors that this command adds to those of every command."""
         return [kind_of(error_type) for error_type in self.own_error_types()]

@@ -304,7 +304,10 @@ class Mistake(NamedTuple):
     value: str | None = None
     suggestion: str | None = None
     corrected_input: str | None = None
-    """The word that was probably meant, if there is only one."""
+    """The input that was probably meant, if there is only one such input.
+
+    By default, this is the only word that the suggestion proposes.
+    """
 
     def shortened(self) -> "Mistake":
         """Return the mistake with long values shortened."""
@@ -314,13 +317,16 @@ class Mistake(NamedTuple):
         suggestion = self.suggestion
         if suggestion is not None:
             suggestion = shorten_sentence(suggestion)
+        corrected_input = self.corrected_input
+        if corrected_input is None:
+            corrected_input = _only_proposal(suggestion)
         return self._replace(
             # The name of an unknown option comes from the caller too.
             param=shorten(self.param),
             message=shorten_sentence(self.message),
             value=value,
             suggestion=suggestion,
-            corrected_input=_only_proposal(suggestion),
+            corrected_input=corrected_input,
         )
 
 
@@ -356,6 +362,8 @@ class InvalidValues(ToolError):
     def describe(self) -> dict[str, Any]:
         """Return the member `error` of the response, with all mistakes in `errors`."""
         described = super().describe()
+        if len(self.mistakes) == 1 and self.mistakes[0].corrected_input is not None:
+            described["corrected_input"] = self.mistakes[0].corrected_input
         described["errors"] = self.mistakes
         return described
 

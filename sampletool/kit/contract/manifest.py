@@ -5,7 +5,8 @@ They are built from the live commands, so they cannot contradict them.
 
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from .deprecation import find_deprecated_flags
@@ -197,6 +198,28 @@ def schema_of(hint: Any) -> Schema:
     return _schema_of_record(hint)
 
 
+# Looking at the types of a result takes up to 0.2 ms.
+@cache
+def untrusted_members(record: Any) -> list[str]:
+    """Return the paths of the members with text that others wrote, such as `tasks.body`."""
+    return list(_find_untrusted(schema_of(record), ""))
+
+
+def _find_untrusted(schema: Schema, path: str) -> Iterator[str]:
+    """Yield the paths of the untrusted members in a schema, which itself is at this path."""
+    if "x-untrusted" in schema:
+        yield path
+        return
+    for name, member in schema.get("properties", {}).items():
+        yield from _find_untrusted(member, f"{path}.{name}" if path else name)
+    inner_schemas = list(schema.get("anyOf", ()))
+    for keyword in ("items", "additionalProperties"):
+        if keyword in schema:
+            inner_schemas.append(schema[keyword])
+    for inner_schema in inner_schemas:
+        yield from _find_untrusted(inner_schema, path)
+
+
 def _schema_of_union(types_in_union: tuple[Any, ...]) -> Schema:
     """Return the schema of `A | B`. A member that is None is absent, so None needs no schema."""
     schemas = [schema_of(each) for each in types_in_union if each is not type(None)]
@@ -247,6 +270,7 @@ _META_OF_EVERY_COMMAND: dict[str, Schema] = {
     "request_id": _TEXT,
     "tool_version": _TEXT,
     "timestamp": _TEXT,
+    "duration_ms": _INTEGER,
     "exit_code": _INTEGER,
     "schema_version": {"enum": [SCHEMA_VERSION]},
 }
@@ -261,7 +285,8 @@ _META_OF_SOME_COMMANDS: dict[str, Schema] = {
     "dry_run": _BOOLEAN,
     "replayed": _BOOLEAN,
     "waited_ms": _INTEGER,
-    "duration_ms": _INTEGER,
+    "truncated": _BOOLEAN,
+    "untrusted": {"type": "array", "items": _TEXT},
     "recovered_from": _object({"pid": _INTEGER, "command": _TEXT, "started_at": _TEXT}, ["pid"]),
 }
 META = _object(_META_OF_EVERY_COMMAND | _META_OF_SOME_COMMANDS, _META_OF_EVERY_COMMAND)

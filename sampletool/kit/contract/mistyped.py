@@ -6,6 +6,8 @@ it begins as JSON, it is refused if it is broken JSON (see begins_as_json).
 
 import re
 import unicodedata
+from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from .text import NOTHING, quoted
@@ -15,6 +17,13 @@ _DASHES = "\u2012\u2013\u2014\u2015\u2212"
 
 _ALPHABETS = frozenset({"LATIN", "CYRILLIC", "GREEK"})
 """The alphabets with letters that look the same. They are the first words of Unicode names."""
+
+
+_PARENT_DIRECTORY = re.compile(r"(?:^|(?<=/))\.\.(?:/|$)")
+"""The part `../` of a path. It leads a program that uses names as paths to another directory."""
+
+_QUERY = re.compile(r"\?[\w.-]+=.*")
+"""The end of a URL, such as `?limit=5`, which a script may have left in a name."""
 
 
 class Mistyped(ValueError):
@@ -30,34 +39,86 @@ class Mistyped(ValueError):
             self.suggestion = "Check the script that built this command line."
 
 
+class _Problem(NamedTuple):
+    """Why a text is refused, as the end of a sentence, and what was probably meant."""
+
+    problem: str
+    meant: str = ""
+
+
+_FindProblem = Callable[[str], _Problem | None]
+
+
 def check_path(text: str) -> None:
     """Raise Mistyped unless the text can be the path of a new file."""
-    if text in NOTHING:
-        raise Mistyped(f"{quoted(text)} looks like an unset variable", text)
-    without_space = text.strip()
-    if text != without_space:
-        raise Mistyped(f"{quoted(text)} starts or ends with whitespace", text, without_space)
-    without_dashes = text.lstrip(_DASHES)
-    if text != without_dashes:
-        problem = f"{quoted(text)} starts with a dash that is not a plain `-`"
-        raise Mistyped(problem, text, without_dashes)
-    if re.search("%[0-9A-Fa-f]{2}", text):
-        raise Mistyped(f"{quoted(text)} is percent-encoded", text, unquote(text))
+    _check(text, _find_problem_of_path)
 
 
 def check_name(text: str) -> None:
     """Raise Mistyped unless the text can be a name."""
-    check_path(text)
+    _check(text, _find_problem_of_name)
+
+
+def _check(text: str, find_problem: _FindProblem) -> None:
+    """Raise Mistyped if the text has a problem."""
+    found = find_problem(text)
+    if found is None:
+        return
+    meant = _first_acceptable(found.meant, find_problem)
+    raise Mistyped(f"{quoted(text)} {found.problem}", text, meant)
+
+
+def _first_acceptable(meant: str, find_problem: _FindProblem) -> str:
+    """Return the proposal, or "" if there is none.
+
+    A proposal can have a problem as well: `%20null` means ` null`, which means `null`, which is
+    refused. A program that sends such a proposal back would be refused again and again.
+    """
+    while meant:
+        found = find_problem(meant)
+        if found is None:
+            return meant
+        meant = found.meant
+    return ""
+
+
+def _find_problem_of_path(text: str) -> _Problem | None:
+    """Return why the text cannot be the path of a new file, or None if it can."""
+    if text in NOTHING:
+        return _Problem("looks like an unset variable")
+    without_space = text.strip()
+    if text != without_space:
+        return _Problem("starts or ends with whitespace", without_space)
+    without_dashes = text.lstrip(_DASHES)
+    if text != without_dashes:
+        return _Problem("starts with a dash that is not a plain `-`", without_dashes)
+    if re.search("%[0-9A-Fa-f]{2}", text):
+        return _Problem("is percent-encoded", unquote(text))
+    return None
+
+
+def _find_problem_of_name(text: str) -> _Problem | None:
+    """Return why the text cannot be a name, or None if it can."""
+    found = _find_problem_of_path(text)
+    if found is not None:
+        return found
+    without_parents = _PARENT_DIRECTORY.sub("", text)
+    if text != without_parents:
+        return _Problem("contains `../`, so it is a path and not a name", without_parents)
+    without_query = _QUERY.sub("", text)
+    if text != without_query:
+        return _Problem("contains a query, like a URL", without_query)
     is_json_string = text.startswith('"') and text.endswith('"')
     if is_json_string:
-        raise Mistyped(f"{quoted(text)} is JSON, not a name", text, text.strip('"'))
+        return _Problem("is JSON, not a name", text.strip('"'))
     if begins_as_json(text):
-        raise Mistyped(f"{quoted(text)} is JSON, not a name", text)
+        return _Problem("is JSON, not a name")
     usual_letters = unicodedata.normalize("NFKC", text)
     if text != usual_letters:
-        raise Mistyped(f"{quoted(text)} contains letters in an unusual form", text, usual_letters)
+        return _Problem("contains letters in an unusual form", usual_letters)
     if any(_mixes_alphabets(word) for word in re.findall(r"\w+", text)):
-        raise Mistyped(f"{quoted(text)} mixes letters from different alphabets in one word", text)
+        return _Problem("mixes letters from different alphabets in one word")
+    return None
 
 
 def _mixes_alphabets(word: str) -> bool:

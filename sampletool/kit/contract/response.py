@@ -30,12 +30,12 @@ from .text import PLAIN, RED, YELLOW, between_words, escaped, printable, printab
 if TYPE_CHECKING:
     from .table import Line
 
-SCHEMA_VERSION = "2.0"
+SCHEMA_VERSION = "2.1.0"
 
 MAX_LIST_BYTES = 48 * 1024
 """The size of a list in a response, as JSON. With all other members, it fits in 64 KiB."""
 
-META_MEMBERS = ("next_cursor", "total", "replayed")
+META_MEMBERS = ("next_cursor", "total", "replayed", "truncated")
 """The members of a result that belong to `meta`. They say how the result came about."""
 
 Effect = Literal["created", "updated", "deleted", "unchanged"]
@@ -219,12 +219,16 @@ def result_data(result: Result | None) -> Any:
 def result_meta(result: Result | None) -> dict[str, Any]:
     """Return the members of a result that belong to `meta`, if they are not None or False.
 
-    A page of a list always says whether there are more pages.
+    A page of a list always says whether there are more pages. If there are, or if a value was
+    shortened, the response is `truncated`.
     """
     meta: dict[str, Any] = {}
     is_list = hasattr(result, "next_cursor")
     if is_list:
-        meta["has_more"] = getattr(result, "next_cursor", None) is not None
+        has_more = getattr(result, "next_cursor", None) is not None
+        meta["has_more"] = has_more
+        if has_more:
+            meta["truncated"] = True
     for name in META_MEMBERS:
         member = getattr(result, name, None)
         if member is not None and member is not False:

@@ -11,6 +11,7 @@ from ...kit.contract.text import quoted
 from ...kit.safety.atomic_file import read_regular
 from ...kit.safety.signals import Signals
 from ...kit.stdin import read_stdin
+from ._almost_json import correct_json
 
 _MAX_INPUT_BYTES = 16 * 1024 * 1024
 """The size of stdin or a file. It is more than a value may have, because escapes take space."""
@@ -35,8 +36,15 @@ def parse_value(text: str, context: Context) -> Any:
     except ValueError as error:
         if begins_as_json(text):
             problem = f"{quoted(text)} looks like JSON, but is not valid: {error}"
-            shown = text[:_MAX_SHOWN_CHARACTERS]
-            raise InvalidValues(Mistake("VALUE", "INVALID_VALUE", problem, shown, _HINT)) from error
+            mistake = Mistake(
+                param="VALUE",
+                code="INVALID_VALUE",
+                message=problem,
+                value=text[:_MAX_SHOWN_CHARACTERS],
+                suggestion=_HINT,
+                corrected_input=correct_json(text),
+            )
+            raise InvalidValues(mistake) from error
         if text.lstrip().startswith(("{", "[")):
             shown = quoted(text[:_MAX_SHOWN_CHARACTERS])
             context.warn("NOT_JSON", f"{shown} is stored as text, because it is not JSON: {error}.")

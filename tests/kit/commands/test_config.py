@@ -185,6 +185,18 @@ def test_a_list_shows_200_characters_of_a_value_and_its_length(tool: Tool, file:
     assert whole == "x" * 5000
 
 
+def test_the_caller_of_config_get_can_limit_the_value(tool: Tool) -> None:
+    tool("config", "set", "long", "x" * 5000)
+
+    whole = tool("config", "get", "long")
+    limited = tool("config", "get", "long", "--max-chars", "10")
+
+    assert "truncated" not in whole.meta
+    assert (limited.data["value"], limited.data["length"]) == ("x" * 10, 5000)
+    assert limited.meta["truncated"] is True
+    assert tool("config", "list").meta["truncated"] is True
+
+
 def test_a_list_can_show_the_origin_of_each_value(tool: Tool, file: Path) -> None:
     options = ["--show-origin", "--lock-timeout", "3s"]
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 import typer
 
+from sampletool.kit import start
 from sampletool.kit.app import root_command, run_in_process
 from sampletool.kit.command_folder import FileCommand
 from sampletool.kit.commands.manifest import describe, find_commands
@@ -108,6 +109,58 @@ def test_a_page_of_descriptions_has_a_limit_and_a_cursor(tool: Tool) -> None:
     shown = [entry["command"] for ran in (first, second) for entry in ran.data["commands"]]
     assert shown == sorted(name.replace(".", " ") for name in described())[:3]
     assert wrong.code == "USAGE_ERROR"
+
+
+def test_one_response_has_every_command_with_its_arguments_and_options(tool: Tool) -> None:
+    ran = tool("manifest", "--tree")
+
+    assert ran.meta["has_more"] is False
+    assert len(ran.stdout) <= _MAX_RESPONSE_BYTES
+    outlines = {entry["command"].replace(" ", "."): entry for entry in ran.data["commands"]}
+    assert outlines.keys() == described().keys()
+    for name, entry in described().items():
+        outline = outlines[name]
+        assert outline.keys() == {
+            "command",
+            "summary",
+            "effect",
+            "danger_level",
+            "arguments",
+            "options",
+        }
+        for kind in ("arguments", "options"):
+            for param, full_param in zip(outline[kind], entry[kind], strict=True):
+                left_out = full_param.keys() - param.keys()
+                assert left_out <= {"metavar", "completion"}, name
+
+
+def test_the_tree_of_a_group_has_only_its_commands(tool: Tool) -> None:
+    data = tool("manifest", "lock", "--tree").data
+
+    assert [entry["command"] for entry in data["commands"]] == ["lock list", "lock release"]
+
+
+def test_each_description_says_how_much_the_command_can_damage() -> None:
+    levels = {name: entry["danger_level"] for name, entry in described().items()}
+
+    assert levels["config.get"] == "safe"
+    assert levels["lock.release"] == "destructive"
+    assert set(levels.values()) <= {"safe", "mutating", "destructive"}
+    for name, entry in described().items():
+        assert (levels[name] == "destructive") == bool(entry["destroys"]), name
+
+
+def test_each_description_says_what_the_account_of_the_command_may_do() -> None:
+    for entry in described().values():
+        reads_store = "store" in entry["reads"]
+        assert ("store:read" in entry["required_scopes"]) == reads_store
+        assert ("store:write" in entry["required_scopes"]) == (entry["effect"] == "store")
+
+
+def test_the_oldest_python_is_described(tool: Tool) -> None:
+    oldest_version = ".".join(str(number) for number in start._OLDEST_PYTHON)
+
+    assert tool("manifest", "--schema").data["requires"] == {"python": f">={oldest_version}"}
 
 
 def test_a_page_ends_before_the_description_that_would_make_it_too_long() -> None:
@@ -338,7 +391,9 @@ def test_a_description_has_everything_that_a_caller_has_to_know() -> None:
         "summary": "Add items.",
         "help": "They are kept in the order.",
         "effect": "files",
+        "danger_level": "destructive",
         "reads": ["files"],
+        "required_scopes": [],
         "destroys": "The old items.",
         "idempotent": False,
         "runs_what_it_is_given": False,
@@ -402,7 +457,16 @@ def _data(*words: str) -> dict[str, Any]:
     return data
 
 
-_SHARED = ["options", "answer", "errors", "exit_statuses", "effects", "settings", "environment"]
+_SHARED = [
+    "options",
+    "answer",
+    "errors",
+    "exit_statuses",
+    "effects",
+    "settings",
+    "environment",
+    "requires",
+]
 
 
 @pytest.mark.parametrize(

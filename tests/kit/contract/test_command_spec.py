@@ -90,3 +90,17 @@ def test_a_spec_promises_only_what_its_file_says() -> None:
     assert promises == {"effect": "nothing", "idempotent": True}
     flags = {name for name, value in spec._asdict().items() if value is False}
     assert flags == {"runs_what_it_is_given", "takes_stdout", "prints_value", "needs_terminal"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "scopes"),
+    [
+        (CommandSpec(effect="files", reads=("files",)), []),
+        (CommandSpec(effect="nothing", reads=("store",)), ["store:read"]),
+        (CommandSpec(effect="store", reads=("store",)), ["store:read", "store:write"]),
+    ],
+)
+def test_only_a_command_that_uses_the_store_needs_an_account(
+    spec: CommandSpec, scopes: list[str]
+) -> None:
+    assert spec.required_scopes() == scopes

@@ -132,14 +132,22 @@ def test_a_warning_has_a_code_and_a_message() -> None:
 def test_the_schema_of_meta_has_the_type_of_every_member() -> None:
     meta = envelope_schema({})["properties"]["meta"]
 
-    required = ["command", "exit_code", "request_id", "schema_version", "timestamp", "tool_version"]
-    assert sorted(meta["required"]) == required
+    assert sorted(meta["required"]) == [
+        "command",
+        "duration_ms",
+        "exit_code",
+        "request_id",
+        "schema_version",
+        "timestamp",
+        "tool_version",
+    ]
     types = {name: schema.get("type") for name, schema in meta["properties"].items()}
     assert types == {
         "command": "string",
         "request_id": "string",
         "tool_version": "string",
         "timestamp": "string",
+        "duration_ms": "integer",
         "exit_code": "integer",
         "schema_version": None,
         "session_id": "string",
@@ -152,10 +160,11 @@ def test_the_schema_of_meta_has_the_type_of_every_member() -> None:
         "dry_run": "boolean",
         "replayed": "boolean",
         "waited_ms": "integer",
-        "duration_ms": "integer",
+        "truncated": "boolean",
+        "untrusted": "array",
         "recovered_from": "object",
     }
-    assert meta["properties"]["schema_version"] == {"enum": ["2.0"]}
+    assert meta["properties"]["schema_version"] == {"enum": ["2.1.0"]}
 
 
 def test_the_crashed_holder_in_meta_has_at_least_a_pid() -> None:

@@ -70,6 +70,11 @@ def test_a_path_may_have_any_letters(text: str) -> None:
     ("text", "problem", "meant"),
     [
         ("level ", "starts or ends with whitespace", "level"),
+        ("../level", "contains `../`, so it is a path", "level"),
+        ("../../a/../level", "contains `../`, so it is a path", "a/level"),
+        ("a/..", "contains `../`, so it is a path", "a/"),
+        ("%2e%2e%2flevel", "is percent-encoded", "level"),
+        ("level?limit=5&after=x", "contains a query", "level"),
         ('"level"', "is JSON, not a name", "level"),
         ("\uff4c\uff45vel", "contains letters in an unusual form", "level"),
         ("cafe\u0301", "contains letters in an unusual form", "caf\u00e9"),
@@ -91,6 +96,11 @@ def test_a_name_that_is_probably_mistyped_is_refused_with_the_name_that_was_mean
         ('{"a": 1', "is JSON, not a name"),
         ('["a"]', "is JSON, not a name"),
         ('""', "is JSON, not a name"),
+        # These mean another text that is refused.
+        (" null", "starts or ends with whitespace"),
+        ("%6eull", "is percent-encoded"),
+        ('"null"', "is JSON, not a name"),
+        ("..", "contains `../`"),
     ],
 )
 def test_where_it_is_not_known_which_name_was_meant_the_hint_is_to_check_the_script(
@@ -130,6 +140,12 @@ def test_a_word_with_letters_of_two_alphabets_is_refused(word: str) -> None:
         'a"',
         '"a',
         "nullable",
+        "a..b",
+        "...",
+        "v1..v2",
+        "..x",
+        "why?",
+        "issue#12",
     ],
 )
 def test_an_ordinary_name_is_accepted(text: str) -> None:

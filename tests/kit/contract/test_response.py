@@ -329,6 +329,7 @@ class PageResult(NamedTuple):
 def test_meta_has_the_members_of_a_result_that_are_about_the_run() -> None:
     assert result_meta(PageResult("after:b", True)) == {
         "has_more": True,
+        "truncated": True,
         "next_cursor": "after:b",
         "replayed": True,
     }

@@ -7,6 +7,7 @@ import pytest
 
 from sampletool.kit.program import KIT_DIRECTORY, __version__
 from sampletool.kit.project import ROOT
+from sampletool.kit.testing.schema import described
 
 _PAGE = "docs/kit/agents.md"
 _ROW = re.compile(r"^\| (\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
@@ -45,3 +46,15 @@ def test_the_instructions_say_how_to_install_the_version_that_they_belong_to() -
     instructions = (ROOT / "AGENTS.md").read_text()
     assert f"version {released_version}." in instructions
     assert "uv tool install" in instructions
+
+
+def test_the_instructions_list_the_commands_of_each_danger_level() -> None:
+    instructions = (ROOT / "AGENTS.md").read_text()
+
+    for level in ("safe", "mutating", "destructive"):
+        commands = []
+        for entry in described().values():
+            if entry["danger_level"] == level:
+                commands.append(f"`{entry['command']}`")
+        row = f"| {level} | {', '.join(sorted(commands))} |"
+        assert row in instructions, f"AGENTS.md: write this row:\n{row}"

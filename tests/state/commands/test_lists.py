@@ -49,6 +49,47 @@ def test_a_list_of_values_shows_200_characters_of_a_value_and_its_length(tool: T
 
 
 @pytest.mark.usefixtures("workspace")
+def test_a_response_says_whether_a_value_or_a_body_was_shortened(tool: Tool) -> None:
+    tool("state", "set", "short", "x")
+    tool("task", "add", "mail", "x", "--id", "short")
+    whole = [tool("state", "list"), tool("task", "list")]
+    tool("state", "set", "long", LONG_TEXT)
+    tool("task", "add", "mail", LONG_TEXT, "--id", "long")
+    shortened = [tool("state", "list"), tool("task", "list")]
+
+    assert not any("truncated" in ran.meta for ran in whole)
+    assert all(ran.meta["truncated"] is True for ran in shortened)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_the_caller_of_state_get_can_limit_the_value(tool: Tool) -> None:
+    tool("state", "set", "long", LONG_TEXT)
+
+    limited = tool("state", "get", "long", "--max-chars", "10")
+    exact = tool("state", "get", "long", "--max-chars", "250")
+
+    assert (limited.data["value"], limited.data["length"]) == ("é" * 10, 250)
+    assert limited.meta["truncated"] is True
+    assert exact.data["value"] == LONG_TEXT
+    assert not {"truncated"} & exact.meta.keys()
+
+
+@pytest.mark.usefixtures("workspace")
+def test_the_caller_of_task_show_can_limit_the_body_and_the_result(tool: Tool) -> None:
+    tool("task", "add", "mail", LONG_TEXT, "--id", "a")
+    before = tool("task", "show", "a", "--max-chars", "1")
+    tool("task", "claim", "mail")
+    tool("task", "finish", "a:1", "--result", LONG_TEXT)
+
+    after = tool("task", "show", "a", "--max-chars", "10")
+
+    assert (before.data["task"]["body"], before.data["body_length"]) == ("é", 250)
+    assert "result" not in before.data
+    assert (after.data["result"], after.data["result_length"]) == ("é" * 10, 250)
+    assert after.meta["truncated"] is True
+
+
+@pytest.mark.usefixtures("workspace")
 def test_a_person_sees_a_table_or_that_the_list_is_empty(tool: Tool) -> None:
     no_tasks = tool("task", "list", "--format", "text").text
     no_values = tool("state", "list", "--format", "text").text

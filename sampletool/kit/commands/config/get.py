@@ -7,8 +7,9 @@ import typer
 from ...context import Context
 from ...contract.command_spec import CommandSpec
 from ...contract.errors import KeyNotFound
-from ...contract.response import UNTRUSTED, value_text
-from ...global_options import RawOption
+from ...contract.excerpt import excerpt, excerpt_text
+from ...contract.response import UNTRUSTED
+from ...global_options import MaxCharsOption, RawOption
 from ...settings.precedence import SourceName
 from ...settings.toml_key import show_key
 from ._options import ReadUserFileOption, read_current_key, setting_keys, settings_of
@@ -40,10 +41,17 @@ class Setting(NamedTuple):
     source: SourceName
     version: str
     """The version of the file that `config set` would change. Pass it to --if-version."""
+    length: int | None = None
+    """The number of characters of a value that --max-chars has shortened."""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the value is not shown whole."""
+        return self.length is not None
 
     def lines(self) -> list[str]:
         """Return the value."""
-        return [value_text(self.value)]
+        return [excerpt_text(self.value, self.length)]
 
 
 def command(
@@ -52,6 +60,7 @@ def command(
     in_user_file: ReadUserFileOption = False,
     reveal: RevealOption = False,
     raw: RawOption = False,
+    max_chars: MaxCharsOption = None,
 ) -> Setting:
     """Show the value of a key.
 
@@ -62,9 +71,11 @@ def command(
     settings = settings_of(context, in_user_file)
     path = read_current_key(context, key)
     source = settings.find(path)
+    shown = excerpt(value_to_show(path, source.value, reveal=reveal), max_chars)
     return Setting(
         key=show_key(path),
-        value=value_to_show(path, source.value, reveal=reveal),
+        value=shown.value,
         source=source.name,
         version=settings.version,
+        length=shown.length,
     )

@@ -49,6 +49,11 @@ class Listing:
     next_cursor: str | None
     total: int | None = None
 
+    @property
+    def truncated(self) -> bool:
+        """Whether a value is not shown whole."""
+        return any(setting.length is not None for setting in self.settings)
+
     def lines(self) -> list[Line]:
         """Return a table. It has a column for the origins if they were requested."""
         if not self.settings:

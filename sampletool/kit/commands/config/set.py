@@ -192,8 +192,8 @@ def command(
 
     In a workspace, this changes the settings of the workspace, and elsewhere your personal
     settings. If you set several keys, either all of them change or none do. The values of built-in
-    settings, such as jobs, are checked. You can also store any value you like under a key of your
-    own. A value such as 5, true or [1, 2] is stored as TOML, and anything else as text.
+    settings, such as jobs, are checked. You can also store any value under a key of your own. A
+    value such as 5, true or [1, 2] is stored as TOML, and anything else as text.
     """
     context: Context = ctx.obj
     arguments = words

@@ -37,6 +37,11 @@ class Values:
     values: list[ListedValue]
     next_cursor: str | None = None
 
+    @property
+    def truncated(self) -> bool:
+        """Whether a value is not shown whole."""
+        return any(value.length is not None for value in self.values)
+
     def lines(self) -> list[Line]:
         """Return a table."""
         if not self.values:

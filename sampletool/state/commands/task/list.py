@@ -54,6 +54,11 @@ class Tasks:
 
     next_cursor: str | None = None
 
+    @property
+    def truncated(self) -> bool:
+        """Whether a body is not shown whole."""
+        return any(task.body_length is not None for task in self.tasks)
+
     def lines(self) -> list[Line]:
         """Return a table, and how many tasks are left."""
         lines: list[Line] = ["No tasks."]
