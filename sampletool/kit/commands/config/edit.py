@@ -102,9 +102,10 @@ def command(
 ) -> Edited:
     """Edit a settings file in your text editor.
 
-    This opens a copy of the file in $VISUAL or $EDITOR. When you close the editor, your changes
-    are checked and saved. If they are invalid, or if another process has changed the file in the
-    meantime, nothing is saved. Your copy is kept, and the error tells you where to find it.
+    Outside of a workspace, this edits your personal settings. It opens a copy of the file in
+    $VISUAL or $EDITOR. When you close the editor, your changes are checked and saved. If they are
+    invalid, or if another process has changed the file in the meantime, nothing is saved. Your copy
+    is kept, and the error tells you where to find it.
 
     With --dry-run, your changes are checked and then discarded.
     """

@@ -190,10 +190,9 @@ def command(
 ) -> Changed:
     """Set one or more keys.
 
-    In a workspace, this changes the settings of the workspace, and elsewhere your personal
-    settings. If you set several keys, either all of them change or none do. The values of built-in
-    settings, such as jobs, are checked. You can also store any value under a key of your own. A
-    value such as 5, true or [1, 2] is stored as TOML, and anything else as text.
+    Outside of a workspace, this changes your personal settings. Either all keys change, or none.
+    Values of built-in settings are checked. You can also use keys of your own. Values such as 5,
+    true or [1, 2] are stored as TOML, others as text.
     """
     context: Context = ctx.obj
     arguments = words

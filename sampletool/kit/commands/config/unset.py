@@ -52,8 +52,9 @@ def command(
 ) -> Changed:
     """Remove one or more keys.
 
-    If you name several keys, either all of them are removed or none are. A key that is not set
-    is reported as unchanged, and does not make the command fail.
+    Outside of a workspace, this changes your personal settings. If you name several keys, either
+    all of them are removed or none are. A key that is not set is reported as unchanged, and does
+    not make the command fail.
     """
     context: Context = ctx.obj
     # Set to None, a key is removed.
