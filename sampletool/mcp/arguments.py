@@ -15,6 +15,9 @@ from .parameters import Parameter, to_parameter_name
 MAX_ARGUMENT_BYTES = 128 * 1024 - 256
 """The size of one argument of a process on Linux, with room for the name of an option."""
 
+MAX_TOTAL_BYTES = 1024 * 1024
+"""The size of all arguments of a process together. With its variables, Linux allows 2 MiB."""
+
 _NO_STDIN = "Write the value itself. A tool cannot read stdin."
 
 
@@ -57,7 +60,21 @@ def to_command_line(
             options += [f"{parameter.flag}={text}" for text in texts]
         elif value is True:
             options.append(parameter.flag)
-    return [*options, "--", *positionals], mistakes
+    words = [*options, "--", *positionals]
+    if not mistakes:
+        mistakes += _find_excess(words)
+    return words, mistakes
+
+
+def _find_excess(words: Sequence[str]) -> list[Mistake]:
+    """Return a mistake if the arguments are too long together to start a process with them."""
+    # Each word ends with a byte, and has a pointer of 8 bytes.
+    size_bytes = sum(len(word.encode(errors="surrogatepass")) + 9 for word in words)
+    if size_bytes <= MAX_TOTAL_BYTES:
+        return []
+    message = f"the arguments have {size_bytes} bytes together, but at most {MAX_TOTAL_BYTES} fit"
+    hint = "Spread them over several calls, or put the content into a file."
+    return [Mistake("arguments", "INVALID_VALUE", message, suggestion=hint)]
 
 
 def _match_names(
@@ -111,19 +128,33 @@ def _to_texts(parameter: Parameter, value: Any) -> list[str]:
     if parameter.is_list and not isinstance(value, list):
         raise InvalidArgument("must be a list", 'Write ["..."].')
     values = value if parameter.is_list else [value]
+    for each in values:
+        if each is None or isinstance(each, (dict, list)):
+            raise _not_a_string(parameter)
     return [_to_text(parameter, each) for each in values]
+
+
+def _number_text(parameter: Parameter, value: Any) -> str:
+    """Return a number, true or false as text."""
+    if parameter.type == "integer" and isinstance(value, float) and value.is_integer():
+        # JSON does not distinguish 1.0 from 1.
+        return str(int(value))
+    return json.dumps(value)
+
+
+def _not_a_string(parameter: Parameter) -> InvalidArgument:
+    """Return the error for JSON where a string belongs."""
+    hint = "Write it as a string. If JSON is meant, write the JSON into the string."
+    if parameter.is_list:
+        return InvalidArgument("must be a list of strings", hint)
+    return InvalidArgument("must be a string", hint)
 
 
 def _to_text(parameter: Parameter, value: Any) -> str:
     """Return one value as the text of a command line. Raise InvalidArgument."""
     if parameter.type == "boolean" and not isinstance(value, bool):
         raise InvalidArgument("must be true or false", "Write true or false.")
-    if value is None or isinstance(value, (dict, list)):
-        raise InvalidArgument(
-            "must be a string",
-            "Write it as a string. If JSON is meant, write the JSON into the string.",
-        )
-    text = value if isinstance(value, str) else json.dumps(value)
+    text = value if isinstance(value, str) else _number_text(parameter, value)
     if text == "-" and parameter.reads_stdin:
         raise InvalidArgument("must not be `-`, which means stdin", _NO_STDIN)
     if "\0" in text:

@@ -82,7 +82,7 @@ def test_the_value_of_an_option_is_joined_to_it_and_arguments_come_last(
         ({"is_list": True}, "a", "value must be a list", 'Write ["..."].'),
         ({"type": "boolean"}, "yes", "value must be true or false", "Write true or false."),
         ({}, {"a": 1}, "value must be a string", _AS_STRING),
-        ({"is_list": True}, [None], "value must be a string", _AS_STRING),
+        ({"is_list": True}, [None], "value must be a list of strings", _AS_STRING),
         (
             {"reads_stdin": True},
             "-",
@@ -125,7 +125,28 @@ def test_a_dash_is_refused_where_it_would_mean_stdin(is_list: bool) -> None:
 def test_an_item_of_a_list_must_be_a_string(value: list[Any]) -> None:
     _words, mistakes = to_command_line([parameter(is_list=True)], {"value": value})
 
-    assert [mistake.message for mistake in mistakes] == ["value must be a string"]
+    assert [mistake.message for mistake in mistakes] == ["value must be a list of strings"]
+
+
+def test_a_whole_number_may_be_written_with_a_fraction_of_zero() -> None:
+    """JSON does not distinguish 1.0 from 1."""
+    words, mistakes = to_command_line([IF_VERSION], {"if_version": 1.0})
+
+    assert (words, mistakes) == (["--if-version=1", "--"], [])
+    assert to_command_line([IF_VERSION], {"if_version": 1.5})[0] == ["--if-version=1.5", "--"]
+
+
+@pytest.mark.parametrize(("count", "is_taken"), [(10, True), (11, False)])
+def test_arguments_that_are_too_long_together_are_refused(count: int, is_taken: bool) -> None:
+    """Starting the process would fail with "argument list too long"."""
+    values = ["x" * 100_000] * count
+
+    _words, mistakes = to_command_line([parameter(is_list=True)], {"value": values})
+
+    assert (mistakes == []) == is_taken
+    for mistake in mistakes:
+        assert "bytes together" in mistake.message
+        assert mistake.suggestion is not None
 
 
 def test_a_missing_argument_is_reported() -> None:

@@ -72,10 +72,13 @@ def hint_for(error: LockTimeout) -> str:
 
 
 def describe_process(holder: Holder) -> str:
-    """Return the pid of a holder and the age of its hold, such as `process 7, started 2s ago`."""
+    """Return the pid of a holder and when it started, such as `process 7, since 2026-01-01T…`.
+
+    Unlike an age, this is the same each time, so that a caller can compare two responses.
+    """
     description = f"process {holder.pid}"
-    if holder.age_ms is not None:
-        description += f", started {_age(holder.age_ms)} ago"
+    if holder.started_at is not None:
+        description += f", since {holder.started_at}"
     if not holder.verified:
         description += " (not verified)"
     return description

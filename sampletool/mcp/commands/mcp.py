@@ -166,6 +166,10 @@ def command(
     of each command costs tokens. Needs the extra `mcp`.
     """
     context: Context = ctx.obj
+    if host is not None and http is None:
+        problem = "--host needs --http: a server on stdin and stdout has no other clients"
+        hint = "Pass --http with the address to listen on, or leave --host out."
+        raise InvalidValues(Mistake("--host", "INVALID_VALUE", problem, host, hint))
     options = []
     if only is not None:
         options += ["--only", only]

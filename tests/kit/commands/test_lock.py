@@ -132,7 +132,9 @@ def test_a_command_reports_its_wait_and_a_holder_that_was_killed(
 def _held(holder_count: int) -> HeldLock:
     holders = []
     if holder_count:
-        holders.append(Holder(7, "running", True, command="build", age_ms=2000))
+        holders.append(
+            Holder(7, "running", True, command="build", started_at="2026-01-01T00:00:00Z")
+        )
     return HeldLock(
         lock="build",
         path="/l",
@@ -149,7 +151,7 @@ def _table(held: HeldLock) -> list[str]:
 def test_the_text_is_a_table_with_a_row_for_each_holder() -> None:
     assert _table(_held(1)) == [
         "LOCK   STATE    COMMAND  HELD BY",
-        "build  running  build    process 7, started 2s ago",
+        "build  running  build    process 7, since 2026-01-01T00:00:00Z",
     ]
 
 

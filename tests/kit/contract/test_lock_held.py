@@ -256,8 +256,8 @@ def test_the_hint_proposes_a_longer_wait_than_the_last_one(
     [
         (RUNNING, "process 12"),
         (
-            Holder(7, "running", verified=True, command="build", age_ms=2_000),
-            "process 7, started 2s ago",
+            Holder(7, "running", verified=True, started_at="2026-01-01T00:00:00Z", age_ms=2_000),
+            "process 7, since 2026-01-01T00:00:00Z",
         ),
         (Holder(7, "unknown", verified=False), "process 7 (not verified)"),
     ],

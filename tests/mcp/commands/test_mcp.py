@@ -125,6 +125,14 @@ def test_a_server_lives_for_long_so_garbage_is_collected() -> None:
             gc.enable()
 
 
+def test_a_host_without_an_address_to_listen_on_is_refused(tool: Tool) -> None:
+    ran = tool("mcp", "--host", "example.org")
+
+    assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
+    assert ran.error["errors"][0]["param"] == "--host"
+    assert "--http" in ran.error["suggestion"]
+
+
 @pytest.mark.parametrize("options", [(), ("--http", "127.0.0.1:0")], ids=["stdio", "http"])
 def test_without_the_extra_it_says_how_to_install_it(
     tool: Tool,

@@ -410,6 +410,29 @@ def test_doctor_finds_a_store_that_cannot_be_written(tool: Tool, workspace: Path
     ]
 
 
+def test_several_tasks_are_cancelled_and_each_has_a_result(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x", "y", "z", "--id", "a", "--id", "b", "--id", "c")
+    tool("task", "claim", "mail")
+    tool("task", "finish", "a:1")
+
+    ran = tool("task", "cancel", "b", "a", "nope", "c", "b")
+
+    assert ran.code == "TASK_ENDED"
+    done = ran.response["data"]
+    assert done["effect"] == "updated"
+    assert done["tasks"] == [
+        {"id": "b", "ok": True, "effect": "updated"},
+        {"id": "a", "ok": False, "code": "TASK_ENDED"},
+        {"id": "nope", "ok": False, "code": "TASK_NOT_FOUND"},
+        {"id": "c", "ok": True, "effect": "updated"},
+    ]
+    assert [task["status"] for task in tool("task", "list").data["tasks"]] == [
+        "done",
+        "cancelled",
+        "cancelled",
+    ]
+
+
 def test_a_task_is_cancelled_shown_and_counted(tool: Tool, workspace: Path) -> None:
     tool("task", "add", "mail", "x", "y", "--id", "a", "--id", "b", "--max-attempts", "3")
     tool("task", "claim", "mail")
@@ -424,6 +447,7 @@ def test_a_task_is_cancelled_shown_and_counted(tool: Tool, workspace: Path) -> N
         {"sent": 3},
         3,
     )
+    assert cancelled.data["tasks"] == [{"id": "b", "ok": True, "effect": "updated"}]
     assert tool("task", "cancel", "a").code == "TASK_ENDED"
     (stats,) = tool("task", "stats").data["queues"]
     assert (stats["queue"], stats["done"], stats["cancelled"], stats["free"]) == ("mail", 1, 1, 0)

@@ -64,11 +64,13 @@ class Listing:
 
 
 def _held_lock(path: Path, owners: Owners) -> HeldLock:
+    # `started_at` says the same as the age, and does not change between two responses.
+    holders = [holder._replace(age_ms=None) for holder in owners.holders[:_MAX_HOLDERS]]
     return HeldLock(
         lock=lock_name(path),
         path=str(path),
         shared=owners.shared,
-        holders=owners.holders[:_MAX_HOLDERS],
+        holders=holders,
         holder_count=len(owners.holders),
     )
 

@@ -1,28 +1,84 @@
-"""Cancel a task."""
+"""Cancel one or more tasks."""
+
+from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
+from ....kit.contract.errors import ToolError
+from ....kit.contract.response import Effect
 from ....kit.global_options import DryRunOption
-from ...errors import TaskEnded
+from ...errors import TaskEnded, TaskNotFound
+from ...store import Store
 from .. import _store
 
 spec = _store.changes(
     "task cancel ann",
+    "task cancel bob cid",
     errors=(TaskEnded,),
-    before=("task add mail 'to: ann' --id ann",),
+    before=("task add mail 'to: ann' 'to: bob' 'to: cid' --id ann --id bob --id cid",),
 )
+
+
+@dataclass(frozen=True)
+class CancelledTask:
+    """What happened to one of the tasks."""
+
+    id: str
+    ok: bool
+    effect: Effect | None = None
+    """None if the task could not be cancelled."""
+
+    code: str | None = None
+    """The code of the error, if the task could not be cancelled."""
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """What happened to each task."""
+
+    tasks: list[CancelledTask]
+    effect: Effect
+
+    def lines(self) -> list[str]:
+        """Return a line for each task."""
+        return [f"{task.id} {task.effect or task.code}" for task in self.tasks]
+
+
+def _cancel_all(store: Store, ids: list[str]) -> tuple[Cancelled, list[ToolError]]:
+    """Cancel each task. Return what happened to each, and why some could not be cancelled."""
+    tasks = []
+    failures: list[ToolError] = []
+    # An id that is given twice means one task.
+    for task_id in dict.fromkeys(ids):
+        try:
+            effect = store.task_cancel(task_id)
+        except (TaskEnded, TaskNotFound) as error:
+            failures.append(error)
+            tasks.append(CancelledTask(task_id, ok=False, code=error.code))
+        else:
+            tasks.append(CancelledTask(task_id, ok=True, effect=effect))
+    is_changed = any(task.effect == "updated" for task in tasks)
+    return Cancelled(tasks, "updated" if is_changed else "unchanged"), failures
 
 
 def command(
     ctx: typer.Context,
-    task: _store.TaskIdArgument,
+    tasks: Annotated[
+        list[str],
+        typer.Argument(metavar="TASK...", callback=_store.CHECK_NAME, help="IDs of the tasks."),
+    ],
     store: _store.StoreOption = None,
     # The kit reads --dry-run from the command line, and the store obeys it.
     dry_run: DryRunOption = False,
-) -> _store.TaskChanged:
-    """Cancel a task, so that no worker claims it.
+) -> Cancelled:
+    """Cancel tasks, so that no worker claims them.
 
-    If the command of the task is already running, its worker terminates it the next time it renews
+    If one of them cannot be cancelled, the others are cancelled anyway, and the command fails. If
+    the command of a task is already running, its worker terminates it the next time it renews
     the lease. This can take up to a third of the lease.
     """
-    return _store.TaskChanged(task, _store.connect(ctx, store).task_cancel(task))
+    cancelled, failures = _cancel_all(_store.connect(ctx, store), tasks)
+    if failures:
+        raise failures[0].with_data(cancelled)
+    return cancelled
