@@ -42,7 +42,7 @@ MAX_SCHEDULES_WITH_PAGES = 30
 PLAY_FOLDER = "lab/play"
 """Where the pages are on the site."""
 
-_FILE_NAMES_OF_STRIKES = {KILL: "kill", INTERRUPT: "term", POWER_CUT: "power-cut"}
+_FILE_NAMES_OF_FAULTS = {KILL: "kill", INTERRUPT: "term", POWER_CUT: "power-cut"}
 
 _Data = Mapping[str, Any]
 
@@ -89,13 +89,13 @@ def schedules_with_page(variant: _Data) -> list[str]:
 
 def page_of_schedule(race: str, variant: str, schedule: str) -> str:
     """Return the path of the page of a schedule, below the folder of the explorer's pages."""
-    name = re.sub(r"[^\w ]", lambda match: _name_of_strike(match[0]), schedule)
+    name = re.sub(r"[^\w ]", lambda match: _name_of_fault(match[0]), schedule)
     return f"{race}/{variant}/{name.replace(' ', '-')}.html"
 
 
-def _name_of_strike(kind: str) -> str:
-    # A kind of strike that has no name yet gets the number of its character.
-    return f".{_FILE_NAMES_OF_STRIKES.get(kind, ord(kind))}"
+def _name_of_fault(kind: str) -> str:
+    # A fault that has no name yet gets the number of its character.
+    return f".{_FILE_NAMES_OF_FAULTS.get(kind, ord(kind))}"
 
 
 def _add_race(folder: Path, scenario: _Data, menu: list[dict[str, Any]]) -> None:

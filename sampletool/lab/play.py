@@ -239,8 +239,8 @@ class Play:
         self.kill_after = plan.kill_after
         scheduled_tokens = parse_schedule(plan.schedule)
         self._start_workers(scheduled_tokens)
-        # Other schedules begin with such a fault. This run has already passed it.
-        other_beginnings = self._faults_before_first_step()
+        # These faults are alternatives to the first token only: A has now passed its start.
+        early_faults = self._faults_before_first_step()
         while True:
             possible = self._possible_tokens()
             position = len(self.taken_tokens)
@@ -253,8 +253,8 @@ class Play:
                 token = chosen
             else:
                 return self._finish(is_complete=True)
-            self._take(token, [*possible, *other_beginnings])
-            other_beginnings = []
+            self._take(token, [*possible, *early_faults])
+            early_faults = []
 
     def _start_workers(self, scheduled_tokens: Sequence[str]) -> None:
         """Run each worker to its first step.
@@ -282,7 +282,10 @@ class Play:
         return tokens
 
     def _possible_tokens(self) -> list[str]:
-        """Return the tokens that can be taken now: the next steps of the workers, and faults."""
+        """Return the tokens that can be taken now.
+
+        These are the next step of each worker, such as `A2`, and the faults of A, such as `A!`.
+        """
         remaining = self._remaining_workers()
         if self.kill_after is not None:
             return self._possible_tokens_with_kill(remaining)

@@ -36,7 +36,7 @@ def source_of(scenario: Scenario, variant: Variant) -> str:
     return str(spec.origin)
 
 
-def position_in_this_process(source: str, private: Sequence[str]) -> dict[str, Any]:
+def position_in_this_process(source: str, private_variables: Sequence[str]) -> dict[str, Any]:
     """Return the position of the current thread.
 
     If this thread runs no code of the source, return the position of the main thread instead,
@@ -45,17 +45,19 @@ def position_in_this_process(source: str, private: Sequence[str]) -> dict[str, A
     main_frame = sys._current_frames()[threading.main_thread().ident or 0]
     frames = [frame for frame, _ in walk_stack(None)]
     frames += [frame for frame, _ in walk_stack(main_frame)]
-    return _position(_frames_of(source, frames), private)
+    return _position(_frames_of(source, frames), private_variables)
 
 
-def position_of_frame(frame: FrameType, source: str, private: Sequence[str]) -> dict[str, Any]:
+def position_of_frame(
+    frame: FrameType, source: str, private_variables: Sequence[str]
+) -> dict[str, Any]:
     """Return the position of the thread with this innermost frame."""
     frames = [each for each, _ in walk_stack(frame)]
-    return _position(_frames_of(source, frames), private)
+    return _position(_frames_of(source, frames), private_variables)
 
 
 def position_of_coroutine(
-    coroutine: Coroutine[Any, Any, Any], source: str, private: Sequence[str]
+    coroutine: Coroutine[Any, Any, Any], source: str, private_variables: Sequence[str]
 ) -> dict[str, Any]:
     """Return the position of a suspended coroutine."""
     # The frames of the coroutine and of those that it awaits. The innermost one is first.
@@ -66,7 +68,7 @@ def position_of_coroutine(
         frames.insert(0, frame)
         awaited = awaited.cr_await
         frame = getattr(awaited, "cr_frame", None)
-    return _position(_frames_of(source, frames), private)
+    return _position(_frames_of(source, frames), private_variables)
 
 
 def _frames_of(source: str, frames: Iterable[FrameType]) -> list[FrameType]:
@@ -74,17 +76,19 @@ def _frames_of(source: str, frames: Iterable[FrameType]) -> list[FrameType]:
     return [frame for frame in frames if frame.f_code.co_filename == source]
 
 
-def _position(frames: Sequence[FrameType], private: Sequence[str]) -> dict[str, Any]:
+def _position(frames: Sequence[FrameType], private_variables: Sequence[str]) -> dict[str, Any]:
     """Return the position in these frames, of which the innermost one is first."""
     if not frames:
         return {"at": None, "private": None}
     innermost = frames[0]
     path = relpath(innermost.f_code.co_filename, PACKAGE)
-    private_values = _private_values(frames, private)
+    private_values = _private_values(frames, private_variables)
     return {"at": f"{path}:{innermost.f_lineno}", "private": private_values or None}
 
 
-def _private_values(frames: Sequence[FrameType], private: Sequence[str]) -> dict[str, str]:
+def _private_values(
+    frames: Sequence[FrameType], private_variables: Sequence[str]
+) -> dict[str, str]:
     """Return the values of these variables as text. Leave out variables without a value.
 
     The names may have dots: `request.body` is an attribute of the variable `request`.
@@ -96,7 +100,7 @@ def _private_values(frames: Sequence[FrameType], private: Sequence[str]) -> dict
     # The attributes of this object are the variables, so that attrgetter() can follow the dots.
     namespace = SimpleNamespace(**variables)
     values = {}
-    for name in private:
+    for name in private_variables:
         # The program may not have assigned the variable yet.
         with suppress(AttributeError):
             value = attrgetter(name)(namespace)

@@ -133,7 +133,7 @@ def parse_schedule(text: str) -> list[str]:
     tokens = text.split()
     for token in tokens:
         if not _TOKEN.fullmatch(token):
-            kinds = "neither a step such as A1 nor a strike such as A!"
+            kinds = "neither a step such as A1 nor a fault such as A!"
             raise bad_schedule(text, f"{token!r} in the schedule is {kinds}")
     return tokens
 

@@ -8,7 +8,7 @@ from sampletool.lab.recording import parse_schedule
 from .conftest import Lab
 
 
-def test_a_strike_is_no_step() -> None:
+def test_a_fault_is_no_step() -> None:
     assert parse_schedule("A1 A! B1 B*") == ["A1", "A!", "B1", "B*"]
 
 

@@ -35,6 +35,7 @@ async def naive(worker: str, memory: SharedMemory) -> None:
 
 
 async def wrong_until_empty(worker: str, memory: SharedMemory) -> None:
+    """Receive until the queue is empty. Wrong: it is empty before the first message, too."""
     if worker in SENDERS:
         await memory.queue.put(worker)
         return
@@ -43,6 +44,7 @@ async def wrong_until_empty(worker: str, memory: SharedMemory) -> None:
 
 
 async def wrong_first_end(worker: str, memory: SharedMemory) -> None:
+    """Receive until a sender has ended. Wrong: the other sender may still send."""
     if worker in SENDERS:
         await memory.queue.put(worker)
         await memory.queue.put(END)

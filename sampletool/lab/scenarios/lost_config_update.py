@@ -33,6 +33,7 @@ def wrong_rename(worker: str) -> None:
 
 
 def wrong_two_locks(worker: str) -> None:
+    """Lock the read and the write separately. Wrong: another process may write in between."""
     with open("lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         text = FILE.read_text()

@@ -27,6 +27,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_look_when_open(worker: str) -> None:
+    """Open the report, then check the path. Wrong: the link may be gone by then."""
     if worker == "B":
         plant_link()
         return

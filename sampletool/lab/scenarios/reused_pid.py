@@ -33,6 +33,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_same_name(worker: str) -> None:
+    """Compare the names of the programs. Wrong: another process may have the same name."""
     if worker == "B":
         take_over_pid()
         return

@@ -28,6 +28,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_look_again(worker: str) -> None:
+    """Read again until the certificate stays the same. Wrong: the key may change after it."""
     if worker == "A":
         replace_file(CERTIFICATE, "new")
         replace_file(KEY, "new")

@@ -34,6 +34,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_reclaim(worker: str) -> None:
+    """Delete the lock file of a dead owner. Wrong: it may be a newer lock file by now."""
     while True:
         while owner_is_alive():
             time.sleep(0.001)

@@ -41,6 +41,7 @@ def fixed(worker: str) -> None:
 
 
 def wrong_checked_once(worker: str) -> None:
+    """Load the config under a lock. Wrong: another thread may have loaded it before."""
     global config
     if config is None:
         with lock:
@@ -49,6 +50,7 @@ def wrong_checked_once(worker: str) -> None:
 
 
 def wrong_published_early(worker: str) -> None:
+    """Load the config once. Wrong: another thread may use it while it is still empty."""
     global config
     if config is None:
         with lock:

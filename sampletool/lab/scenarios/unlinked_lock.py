@@ -33,6 +33,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_release_first(worker: str) -> None:
+    """Release the lock, then delete its file. Wrong: another worker may hold this file."""
     for number in range(JOBS[worker]):
         descriptor = os.open("lock", os.O_CREAT | os.O_RDWR)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -42,6 +43,7 @@ def wrong_release_first(worker: str) -> None:
 
 
 def wrong_check_exists(worker: str) -> None:
+    """Check that there is a lock file. Wrong: it may not be the file that was locked."""
     for number in range(JOBS[worker]):
         descriptor = lock_an_existing_file()
         do_job(worker, number)

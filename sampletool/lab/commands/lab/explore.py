@@ -1,6 +1,7 @@
 """Write the explorer: an HTML file of recorded runs, in which the reader chooses who goes next."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -45,16 +46,15 @@ class WrittenPage:
 
     def lines(self) -> list[str]:
         """Return the result as text, with the next step."""
-        runs = (
-            f"{counted(self.schedules, 'schedule')} of {counted(len(self.scenarios), 'scenario')}"
-        )
+        schedules = counted(self.schedules, "schedule")
+        scenarios = counted(len(self.scenarios), "scenario")
         return [
             f"{self.output}: {self.effect}",
-            f"Open it in a browser; it has {runs}, and needs no network.",
+            f"Open it in a browser; it has {schedules} of {scenarios}, and needs no network.",
         ]
 
 
-def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> WrittenPage:
+def write_page(context: Context, names: Sequence[str], path: Path, *, dry_run: bool) -> WrittenPage:
     """Record the scenarios, and write the page. A dry run records them too, but writes nothing.
 
     Raise OutputExists if the path already has another content.
@@ -64,23 +64,23 @@ def write(context: Context, wanted: list[str], path: Path, *, dry_run: bool) -> 
         existing_page = read_regular(path, _LARGEST_BYTES, follow=False)
     scenarios = []
     schedules = 0
-    for name in with_progress(context, wanted):
+    for name in with_progress(context, names):
         scenario = find_scenario(name)
         explorations = explore(context, scenario)
         scenarios.append(scenario_data(scenario, explorations))
         for exploration in explorations.values():
             schedules += len(exploration.recordings)
     page = one_file(scenarios).encode()
-    if existing_page not in (None, page):
-        raise OutputExists(
-            str(path), found="it is not this page", suggestion="Name another --output."
-        )
     effect: Effect = "unchanged"
     if existing_page is None:
         effect = "created"
         if not dry_run:
             create(path, page)
-    return WrittenPage(effect=effect, output=str(path), scenarios=wanted, schedules=schedules)
+    elif existing_page != page:
+        raise OutputExists(
+            str(path), found="it is not this page", suggestion="Name another --output."
+        )
+    return WrittenPage(effect=effect, output=str(path), scenarios=list(names), schedules=schedules)
 
 
 def command(
@@ -104,17 +104,22 @@ def command(
     overwritten.
     """
     context: Context = ctx.obj
-    wanted = names_in_order() if name is None else [name]
+    names = names_in_order() if name is None else [name]
+    path = _page_path(context, name, output, dry_run=dry_run)
+    return write_page(context, names, path, dry_run=dry_run)
+
+
+def _page_path(context: Context, name: str | None, output: Path | None, *, dry_run: bool) -> Path:
+    """Return the path of the page: the requested one, or a path in the session directory.
+
+    `name` is the scenario, or None for all scenarios. Raise FileNotFoundError if the folder of
+    `output` does not exist.
+    """
     if output is not None:
-        path = Path(os.path.realpath(output.parent, strict=True)) / output.name
-    elif dry_run:
+        folder = Path(os.path.realpath(output.parent, strict=True))
+        return folder / output.name
+    page_name = f"{name or 'explorer'}.html"
+    if dry_run:
         # The property `session_directory` would create the directory.
-        path = session_root() / context.session_id / _page_name(name)
-    else:
-        path = context.session_directory / _page_name(name)
-    return write(context, wanted, path, dry_run=dry_run)
-
-
-def _page_name(scenario_name: str | None) -> str:
-    """Return the name of the page in the session directory. None means all scenarios."""
-    return f"{scenario_name or 'explorer'}.html"
+        return session_root() / context.session_id / page_name
+    return context.session_directory / page_name

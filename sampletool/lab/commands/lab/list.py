@@ -52,10 +52,10 @@ class Listing:
         return lines
 
 
-def _number_of(numbered_name: tuple[int, str]) -> int:
-    """Return the number of a numbered name, which is its position in the list."""
-    number, _name = numbered_name
-    return number
+def _position_of(numbered_name: tuple[int, str]) -> int:
+    """Return the position of a scenario in the list, from a pair of its position and its name."""
+    position, _name = numbered_name
+    return position
 
 
 def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
@@ -64,10 +64,10 @@ def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = 
     The output has the level, the name and the title of each race. With JSON output, it also has
     the rule that prevents the race, and a link to a real case.
     """
-    # The position in the cursor is the number of the race, because the order is not alphabetical.
-    number_of_last = read_number(after)
+    # The cursor is the position of the last race of a page, because the order is not alphabetical.
+    last_position = read_number(after)
     numbered_names = list(enumerate(names_in_order(), start=1))
-    page = first_page(numbered_names[number_of_last:], limit, _number_of)
+    page = first_page(numbered_names[last_position:], limit, _position_of)
     listed = []
     for _, name in page.rows:
         scenario = find_scenario(name)

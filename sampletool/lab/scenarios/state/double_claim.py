@@ -37,6 +37,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_look_again(worker: str) -> None:
+    """Look at the mark again. Wrong: another worker may set its mark after that."""
     store = open_shared_store()
     item = store.state_get(run_key("item")).value
     if item == "free":
@@ -46,6 +47,7 @@ def wrong_look_again(worker: str) -> None:
 
 
 def wrong_expiry(worker: str) -> None:
+    """Set a mark that expires. Wrong: two workers may still set it one after the other."""
     store = open_shared_store()
     if not has_value(store, "owner"):
         store.state_set(run_key("owner"), worker, expires_ms=HOUR_MS)

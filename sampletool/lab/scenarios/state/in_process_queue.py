@@ -37,6 +37,7 @@ async def naive(worker: str, memory: SharedMemory) -> None:
 
 
 async def wrong_look_again(worker: str, memory: SharedMemory) -> None:
+    """Look again after the first wait. Wrong: the item may be taken during the second wait."""
     for item in list(memory.items):
         await ask_for_permission()
         if item in memory.items:

@@ -36,6 +36,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_remember_afterwards(worker: str) -> None:
+    """Book, then store the key. Wrong: another attempt may look for the key in between."""
     if no_response_yet():
         store = open_shared_store()
         if not has_value(store, "order-17"):
@@ -45,6 +46,7 @@ def wrong_remember_afterwards(worker: str) -> None:
 
 
 def wrong_mark_first(worker: str) -> None:
+    """Store the key, then book. Wrong: after a kill in between, no attempt books the order."""
     if no_response_yet():
         store = open_shared_store()
         if not has_value(store, "order-17"):

@@ -32,6 +32,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_try_again(worker: str) -> None:
+    """Repeat the write if it fails. Wrong: the snapshot of the transaction stays out of date."""
     with connect() as db:
         db.execute("BEGIN")
         (count,) = db.execute("SELECT count FROM counts").fetchone()

@@ -20,6 +20,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_read_again(worker: str) -> None:
+    """Read again before the write. Wrong: another worker may write after the last read."""
     store = open_shared_store()
     text = store.state_get(run_key("text")).value
     while True:

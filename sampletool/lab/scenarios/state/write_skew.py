@@ -27,6 +27,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_own_version(worker: str) -> None:
+    """Delete the own row if it has not changed. Wrong: the other row may be deleted meanwhile."""
     store = open_shared_store()
     rows = admin_rows(store)
     if len(rows) > 1:

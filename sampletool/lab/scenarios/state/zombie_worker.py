@@ -28,6 +28,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_look_first(worker: str) -> None:
+    """Check the claim, then write. Wrong: the claim may expire in between."""
     job = claim_job(worker)
     if job is not None:
         (current_job,) = open_shared_store().task_list(run_key("queue"), None, 0, 1)
