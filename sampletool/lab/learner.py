@@ -52,27 +52,27 @@ class LearnersFile:
                 return Outcome(BAD_FILE, f"it has no function {name}()")
         return Outcome()
 
-    def call(self, part: str, arguments: Sequence[str]) -> Outcome:
+    def call(self, function_name: str, arguments: Sequence[str]) -> Outcome:
         """Run a function of the file, and return how it ended.
 
         `arguments` are those of the command line, see the docstring of this module.
         """
         try:
-            return self._run(part, arguments)
+            return self._run(function_name, arguments)
         except AssertionError as error:
-            if part in _JUDGES:
+            if function_name in _JUDGES:
                 return Outcome(BROKEN, self._describe_assertion(error))
             return Outcome(FAILED, self._describe(error))
         except Exception as error:
-            if part in _JUDGES:
+            if function_name in _JUDGES:
                 return Outcome(CANNOT_JUDGE, self._describe(error))
             return Outcome(FAILED, self._describe(error))
 
-    def _run(self, part: str, arguments: Sequence[str]) -> Outcome:
+    def _run(self, function_name: str, arguments: Sequence[str]) -> Outcome:
         """Run a function of the file. Return its verdict if it judges, or else a success."""
-        if part in _JUDGES:
-            return _judge(self._functions[part], arguments)
-        if part == "worker":
+        if function_name in _JUDGES:
+            return _judge(self._functions[function_name], arguments)
+        if function_name == "worker":
             rounds, name = arguments
             self._work(int(rounds), name)
         else:
@@ -166,22 +166,22 @@ def _restart_cpu_limit() -> None:
 
 
 def main() -> None:
-    """Run the function that the command line names. `part` is its name."""
-    path, part, *arguments = sys.argv[1:]
+    """Run the function that the command line names."""
+    path, function_name, *arguments = sys.argv[1:]
     # The file may print, but stdout carries the response.
     sys.stdout = sys.stderr
     sys.dont_write_bytecode = True
     # The file may import other files of its directory.
     sys.path.insert(0, os.path.dirname(path))
     learners_file = LearnersFile(path)
-    learners_file.refusals.part = part
-    if part == "worker":
+    learners_file.refusals.current_function = function_name
+    if function_name == "worker":
         tracee.describe = learners_file.describe_worker
         report_every_call()
         signal.signal(signal.SIGVTALRM, learners_file.refuse_endless_loop)
     outcome = learners_file.load(lambda: runpy.run_path(path, run_name="tried"))
     if outcome.exit_code == 0:
-        outcome = learners_file.call(part, arguments)
+        outcome = learners_file.call(function_name, arguments)
     if outcome.exit_code != 0:
         exit_with(outcome.reason, outcome.exit_code)
 

@@ -74,19 +74,19 @@ class ThreadedFile:
 
     def work(self, worker_name: str) -> Outcome:
         """Run worker() in this thread. Return how it ended."""
-        self._learners_file.refusals.part = "worker"
+        self._learners_file.refusals.current_function = "worker"
         return self._learners_file.call("worker", [self._rounds, worker_name])
 
-    def run(self, part: str) -> Outcome:
+    def run(self, function_name: str) -> Outcome:
         """Run prepare(), always() or invariant() in the main thread. Return how it ended."""
         refusals = self._learners_file.refusals
-        previous_part = refusals.part
-        refusals.part = part
+        previous_function = refusals.current_function
+        refusals.current_function = function_name
         try:
-            return self._learners_file.call(part, [])
+            return self._learners_file.call(function_name, [])
         finally:
             # After this, a worker continues.
-            refusals.part = previous_part
+            refusals.current_function = previous_function
 
     def shared_state(self) -> str:
         """Return the shared variables and their values as a line of text."""

@@ -133,8 +133,11 @@ class Refusals:
     """Refuses calls of the functions of a learner's file."""
 
     def __init__(self, path: str, *, workers_are_threads: bool = False) -> None:
-        self.part = ""
-        """The function of the file that runs: worker, prepare, always or invariant."""
+        self.current_function = ""
+        """The function of the file that runs: worker, prepare, always or invariant.
+
+        The program that calls the functions sets it, because only workers are refused most calls.
+        """
         self._path = path
         self._directory = f"{os.path.dirname(path)}/"
         # The functions run in a subdirectory of their scratch directory.
@@ -219,7 +222,7 @@ class Refusals:
                 continue
             absolute = os.path.abspath(os.fsdecode(path))
             if not absolute.startswith(self._scratch_directory) and absolute not in _DEVICES:
-                refuse(f"changes {absolute}, outside of its own directory", self.part)
+                refuse(f"changes {absolute}, outside of its own directory", self.current_function)
 
     def _find_problem(self, event: str, arguments: tuple[Any, ...]) -> str | None:
         """Return the reason why the event cannot be stepped, or None if it can."""
@@ -244,7 +247,7 @@ class Refusals:
 
         A call of the tool's own code does not count, even if the file has called this code.
         """
-        if self.part != "worker":
+        if self.current_function != "worker":
             return None
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
@@ -318,9 +321,9 @@ def _changed_paths(event: str, arguments: tuple[Any, ...]) -> list[Any]:
     return [arguments[position] for position in _CHANGED_FILES.get(event, [])]
 
 
-def refuse(problem: str, part: str = "worker") -> NoReturn:
+def refuse(problem: str, function_name: str = "worker") -> NoReturn:
     """Exit at once, and report what cannot be stepped. The file cannot catch this."""
-    exit_with(f"{part}() {problem}", REFUSED)
+    exit_with(f"{function_name}() {problem}", REFUSED)
 
 
 def exit_with(reason: str, exit_code: int) -> NoReturn:

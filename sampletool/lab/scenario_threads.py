@@ -63,9 +63,9 @@ class ThreadedScenario:
             return Outcome(FAILED, f"{type(error).__name__}: {error}")
         return Outcome()
 
-    def run(self, part: str) -> Outcome:
+    def run(self, function_name: str) -> Outcome:
         """Run prepare() of the scenario in the main thread."""
-        assert part == "prepare"
+        assert function_name == "prepare"
         self._module.prepare(Path.cwd())
         return Outcome()
 

@@ -93,9 +93,9 @@ class ThreadedProcess:
         self._store_shared_state(message)
         return _report_in(message)
 
-    def run(self, part: str) -> Outcome:
+    def run(self, function_name: str) -> Outcome:
         """Run prepare(), always() or invariant() of the file. Return how it ended."""
-        message = self._ask(f"run {part}")
+        message = self._ask(f"run {function_name}")
         return Outcome(**message["outcome"])
 
     def _store_shared_state(self, message: Mapping[str, Any]) -> None:

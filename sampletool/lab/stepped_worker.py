@@ -115,6 +115,7 @@ class Worker:
         """Send a signal to the worker, and run it to its next step."""
         self.is_blocked = False
         if self.stepped.next_event is not None:
+            # The worker stops before the same event again. This is no second request for the lock.
             self.requested_locks.discard(self.stepped.next_event.path)
         self.stepped.signal(number)
         self.run_to_next_step()
@@ -171,17 +172,21 @@ class Worker:
         return is_repetition and bool(self.variant.steps)
 
     def _run_event(self) -> None:
-        """Run the next event. After the release of a lock, the worker does not hold it any more."""
-        event = self.stepped.next_event
-        if event is not None and event.name == "open":
+        """Let the worker execute its next event."""
+        if self.stepped.next_event is not None:
+            self._update_locks(self.stepped.next_event)
+        self.stepped.step()
+
+    def _update_locks(self, event: Event) -> None:
+        """Update the requested locks and `holds` for an event that is about to happen."""
+        if event.name == "open":
             # A worker that opens the lock file again does not repeat a request that has failed.
             self.requested_locks.discard(event.path)
-        if event is not None and _is_release(event):
+        if _is_release(event):
             self.requested_locks.discard(event.path)
             # A worker that releases the gate in front of a lock of the kit still holds the lock.
             is_gate = event.path.endswith(".gate")
             self.holds = self.holds and is_gate
-        self.stepped.step()
 
     def _finish(self) -> None:
         """Store the exit code and output of a worker that has run to its end."""

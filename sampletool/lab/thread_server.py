@@ -25,7 +25,7 @@ class Program(Protocol):
         """Run a worker in the current thread. Return how it ended."""
         ...
 
-    def run(self, part: str) -> Outcome:
+    def run(self, function_name: str) -> Outcome:
         """Run another function of the program in the main thread. Return how it ended."""
         ...
 
