@@ -146,6 +146,20 @@ def test_json_among_other_lines_and_spread_over_lines_is_found() -> None:
     assert (among.code, spread.code) == ("BUSY", "BUSY")
 
 
+def test_facts_beside_the_error_and_in_it_count_and_those_of_the_error_win() -> None:
+    error = {"code": "BUSY", "message": "Wait."}
+
+    failure = _understood(code="OTHER", holder="ann", retry_after=2, error=error)
+
+    assert failure == Failure(
+        exit_status=1,
+        code="BUSY",
+        retry_after_seconds=2.0,
+        names_holder=True,
+        output="BUSY: Wait.",
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "error: locked", "{not json}", "[1, 2]", '{"exit_code": 3}', '{"code": ""}', "{" * 9000],

@@ -15,6 +15,7 @@ from sampletool.mcp.tools import Tool, load_tools
 from tests.mcp.test_arguments import parameter
 from tests.mcp.test_tools import described_by
 
+_PROMPT = "run-safely-in-parallel"
 _REQUESTS = (
     "tools/list",
     "tools/call",
@@ -212,7 +213,8 @@ def test_a_request_that_is_cancelled_while_the_tools_are_loaded_does_not_cancel_
 
 def test_a_prompt_has_a_description_and_the_task_in_its_text(tools: dict[str, Tool]) -> None:
     listed = request(tools, FakeRunner(), FakeSession(), "list_prompts", None).prompts
-    params = SimpleNamespace(name=listed[0].name, arguments={"task": "count {sheep}"})
+    assert [each.name for each in listed] == [_PROMPT]
+    params = SimpleNamespace(name=_PROMPT, arguments={"task": "count {sheep}"})
     prompt = request(tools, FakeRunner(), FakeSession(), "get_prompt", params)
 
     assert [(argument.name, argument.required) for argument in listed[0].arguments] == [
@@ -227,7 +229,7 @@ def test_a_prompt_has_a_description_and_the_task_in_its_text(tools: dict[str, To
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("no", {"task": "x"}), ("run-safely-in-parallel", {}), ("run-safely-in-parallel", None)],
+    [("no", {"task": "x"}), (_PROMPT, {}), (_PROMPT, None)],
 )
 def test_a_prompt_that_does_not_exist_or_lacks_its_task_is_refused_with_the_names(
     name: str,
@@ -384,13 +386,13 @@ def test_a_client_can_call_a_tool(tools: dict[str, Tool]) -> None:
 def test_a_client_can_list_the_prompts_and_get_one_with_its_task() -> None:
     async def conversation(client: Any) -> Any:
         listed = (await client.list_prompts()).prompts
-        return listed, await client.get_prompt(listed[0].name, {"task": "count {sheep}"})
+        return listed, await client.get_prompt(_PROMPT, {"task": "count {sheep}"})
 
     listed, prompt = converse({}, conversation)
 
     assert shown(listed) == [
         {
-            "name": "run-safely-in-parallel",
+            "name": _PROMPT,
             "description": prompt.description,
             "arguments": [{"name": "task", "description": "What to do.", "required": True}],
         }

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 import tempfile
 import threading
@@ -57,6 +58,7 @@ def test_published_outputs_are_linked_and_undamaged(root: Path) -> None:
     store = publish(root, 1, x="one", y="two")
 
     assert (root / "out" / "t" / "x").read_text() == "one"
+    assert re.fullmatch(r"t-[0-9a-f]{12}\.[0-9a-f]{8}", store.records["t"].version)
     assert os.readlink(root / "out" / "t") == f"../.tool/out/{store.records['t'].version}"
     assert Outputs(root).damage("t") is None
 
