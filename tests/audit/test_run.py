@@ -46,7 +46,8 @@ def test_what_it_printed_and_how_it_ended_are_known(start: Start) -> None:
 
     _finish(run)
 
-    assert (run.stdout, run.stderr, run.exit_code) == ("out\n", "err\n", 7)
+    seen = outcome_of(lambda: (run.stdout, run.stderr, run.exit_code))
+    assert seen == ("out\n", "err\n", 7)
 
 
 def test_a_run_has_no_input_and_leads_a_group_in_its_directory(

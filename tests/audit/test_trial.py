@@ -12,6 +12,7 @@ from sampletool.audit.errors import FailsAlone
 from sampletool.audit.failure import Failure
 from sampletool.audit.trial import Tally, Trial, open_trial
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import outcome_of
 from tests.audit.support import candidate, candidate_of, eventually, processes_of
 
 
@@ -138,11 +139,12 @@ class FakeSandbox:
     def __init__(self, *exit_codes: int | None) -> None:
         self.runs: list[FakeRun] = []
         self.waits: list[float] = []
-        self._exit_codes = iter(exit_codes)
+        self._exit_codes = list(exit_codes)
         self.store: dict[str, str] = {}
 
     def launch(self, words: list[str]) -> FakeRun:
-        exit_code = next(self._exit_codes)
+        assert self._exit_codes, "no other run should start"
+        exit_code = self._exit_codes.pop(0)
         if words[0] == "set" and exit_code == 0:
             self.store[words[1]] = words[2]
         stdout = self.store.get(words[1], "") if words[0] == "get" else ""
@@ -168,10 +170,10 @@ def test_each_attempt_is_counted_once_by_what_it_reported_and_what_can_be_read()
     trial = fake_trial(sandbox)
     first = trial.prepare()
     attempts = [trial.start() for _ in range(4)]
-    outcomes = trial.finish_all(attempts)
+    outcomes = outcome_of(lambda: trial.finish_all(attempts))
     del sandbox.store[attempts[1].key]
 
-    tally = trial.tally(first)
+    tally = outcome_of(lambda: trial.tally(first))
 
     failure = Failure(75, None, None, names_holder=False, output="output of 4")
     assert outcomes == ["claimed", "claimed", failure, "hung"]

@@ -10,7 +10,7 @@ import pytest
 import tests.mcp.support  # noqa: F401  # It skips these tests if the SDK is not installed.
 from sampletool.kit.contract.response import json_line
 from sampletool.kit.program import PROGRAM, __version__
-from sampletool.kit.testing.failing import failure_of
+from sampletool.kit.testing.failing import failure_of, outcome_of
 from sampletool.mcp.tools import Tool, load_tools
 from tests.mcp.test_arguments import parameter
 from tests.mcp.test_tools import described_by
@@ -66,8 +66,13 @@ def request(
     name: str,
     params: object,
 ) -> Any:
-    """Return the reply to one request."""
+    """Return the reply to one request, or raise the error to reply with.
+
+    Any other error than an MCPError would tell the client nothing.
+    """
     # Importing the SDK takes 0.4 s, in each worker that collects these tests.
+    from mcp import MCPError
+
     from sampletool.mcp.protocol import _Handlers
 
     async def respond() -> Any:
@@ -81,7 +86,11 @@ def request(
             handler = getattr(handlers, name)(SimpleNamespace(session=session), params)
         return await handler
 
-    return asyncio.run(respond())
+    reply = outcome_of(lambda: asyncio.run(respond()))
+    if isinstance(reply, MCPError):
+        raise reply
+    assert not isinstance(reply, Exception), repr(reply)
+    return reply
 
 
 def call(tools: dict[str, Tool], runner: FakeRunner, name: str, arguments: Any) -> Any:
@@ -288,10 +297,9 @@ def shown(items: Sequence[Any]) -> list[Any]:
 def test_a_client_gets_the_name_the_texts_the_schemas_and_the_hints_of_each_tool() -> None:
     tool = described_by([parameter("order", schema={"type": "string"})], idempotent=True)
 
-    async def conversation(client: Any) -> Any:
-        return (await client.list_tools()).tools
+    listed = request({"order_cancel": tool}, FakeRunner(), FakeSession(), "list_tools", None)
 
-    assert shown(converse({"order_cancel": tool}, conversation)) == [
+    assert shown(listed.tools) == [
         {
             "name": "order_cancel",
             "description": "Cancel an order.",
@@ -307,14 +315,12 @@ def test_a_client_gets_the_name_the_texts_the_schemas_and_the_hints_of_each_tool
 
 
 def test_a_client_gets_the_address_the_name_and_the_description_of_each_resource() -> None:
-    async def conversation(client: Any) -> Any:
-        resources = (await client.list_resources()).resources
-        templates = (await client.list_resource_templates()).resource_templates
-        return resources, templates
+    resources, templates = (
+        request({}, LabRunner(), FakeSession(), name, None)
+        for name in ("list_resources", "list_resource_templates")
+    )
 
-    resources, templates = converse({}, conversation)
-
-    assert shown(resources) == [
+    assert shown(resources.resources) == [
         {
             "uri": f"{PROGRAM}://manifest",
             "name": "manifest",
@@ -333,7 +339,7 @@ def test_a_client_gets_the_address_the_name_and_the_description_of_each_resource
             "description": "A lost update",
         },
     ]
-    assert shown(templates) == [
+    assert shown(templates.resource_templates) == [
         {
             "uri_template": f"{PROGRAM}://manifest/{{command}}",
             "name": "command",
@@ -376,21 +382,21 @@ def test_a_client_can_read_a_resource_and_learns_if_there_is_none() -> None:
 
 def test_a_client_can_call_a_tool(tools: dict[str, Tool]) -> None:
     async def conversation(client: Any) -> Any:
-        return await client.call_tool("status", {})
+        listed = (await client.list_tools()).tools
+        return listed, await client.call_tool("status", {})
 
-    called = converse(tools, conversation)
+    listed, called = converse(tools, conversation)
 
+    assert [tool.name for tool in listed] == list(tools)
     assert called.structured_content == {"ok": True, "data": {}}
 
 
 def test_a_client_can_list_the_prompts_and_get_one_with_its_task() -> None:
-    async def conversation(client: Any) -> Any:
-        listed = (await client.list_prompts()).prompts
-        return listed, await client.get_prompt(_PROMPT, {"task": "count {sheep}"})
+    params = SimpleNamespace(name=_PROMPT, arguments={"task": "count {sheep}"})
+    listed = request({}, FakeRunner(), FakeSession(), "list_prompts", None)
+    prompt = request({}, FakeRunner(), FakeSession(), "get_prompt", params)
 
-    listed, prompt = converse({}, conversation)
-
-    assert shown(listed) == [
+    assert shown(listed.prompts) == [
         {
             "name": _PROMPT,
             "description": prompt.description,
