@@ -228,7 +228,7 @@ def test_stderr_is_shown_if_there_is_any_and_our_paths_never(
         run = sandbox.launch(["sh", "-c", script])
         sandbox.wait_for([run], 60)
 
-        assert sandbox.output_of(run) == output
+        assert outcome_of(lambda: sandbox.output_of(run)) == output
 
 
 @pytest.mark.parametrize(

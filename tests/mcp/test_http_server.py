@@ -285,6 +285,7 @@ def test_a_server_ends_although_a_client_keeps_a_stream_open(
         await to_client.readuntil(b"event")
         os.write(writer, b"x")
         await task
+        assert not asyncio.get_running_loop().remove_reader(reader), "it still watches the pipe"
         left = {repr(each.get_coro()) for each in asyncio.all_tasks()}
         to_server.close()
         return {coroutine for coroutine in left if "Server.serve" in coroutine}
