@@ -42,7 +42,8 @@ def publish(root: Path, turn: int = 1, **contents: str) -> Outputs:
     assert isinstance(store, Outputs), repr(store)
     with store:
         note = outcome_of(lambda: store.publish("t", record, made))
-    if isinstance(note, OSError):
+    # One test fills the disk.
+    if isinstance(note, OSError) and note.errno == errno.ENOSPC:
         raise note
     assert note is None, repr(note)
     return store
