@@ -35,6 +35,30 @@ def _scratch() -> list[str]:
     return os.listdir(tempfile.gettempdir())
 
 
+@pytest.mark.parametrize("missing", [None, *_INHERITED])
+def test_a_run_gets_few_variables_of_the_caller_and_directories_of_its_own(
+    signals: Signals,
+    monkeypatch: pytest.MonkeyPatch,
+    missing: str | None,
+) -> None:
+    inherited = {name: f"the {name} of the caller" for name in _INHERITED if name != missing}
+    for name in list(os.environ):
+        monkeypatch.delenv(name)
+    for name, value in {**inherited, "HOME": "/home/me", "OTHER": "x"}.items():
+        monkeypatch.setenv(name, value)
+    sandbox = Sandbox(signals)
+    sandbox.directory = Path("/scratch")
+
+    assert outcome_of(sandbox._create_environ) == {
+        **inherited,
+        "HOME": "/scratch/home",
+        "XDG_RUNTIME_DIR": "/scratch/run",
+        "TMPDIR": "/scratch/tmp",
+        "GIT_CEILING_DIRECTORIES": "/scratch",
+        "TOOL_CEILING_DIRECTORIES": "/scratch",
+    }
+
+
 def test_nothing_of_the_caller_gets_in_that_could_lead_to_files_of_the_caller(
     signals: Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,30 +271,6 @@ def test_each_reason_why_a_command_cannot_be_started_is_told_apart_from_a_fault_
         failure = failure_of(lambda: sandbox.launch(["x"]))
 
     assert isinstance(failure, kind), repr(failure)
-
-
-@pytest.mark.parametrize("missing", [None, *_INHERITED])
-def test_a_run_gets_few_variables_of_the_caller_and_directories_of_its_own(
-    signals: Signals,
-    monkeypatch: pytest.MonkeyPatch,
-    missing: str | None,
-) -> None:
-    inherited = {name: f"the {name} of the caller" for name in _INHERITED if name != missing}
-    for name in list(os.environ):
-        monkeypatch.delenv(name)
-    for name, value in {**inherited, "HOME": "/home/me", "OTHER": "x"}.items():
-        monkeypatch.setenv(name, value)
-    sandbox = Sandbox(signals)
-    sandbox.directory = Path("/scratch")
-
-    assert outcome_of(sandbox._create_environ) == {
-        **inherited,
-        "HOME": "/scratch/home",
-        "XDG_RUNTIME_DIR": "/scratch/run",
-        "TMPDIR": "/scratch/tmp",
-        "GIT_CEILING_DIRECTORIES": "/scratch",
-        "TOOL_CEILING_DIRECTORIES": "/scratch",
-    }
 
 
 def test_a_sandbox_has_a_directory_for_each_purpose(signals: Signals) -> None:
