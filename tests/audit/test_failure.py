@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sampletool.audit.failure import Failure, excerpt, group_failures, parse_failure
+from sampletool.kit.testing.failing import outcome_of
 
 _OTHERS = {4242}
 _CODE_NAMES = ("code", "errorcode", "error_code")
@@ -146,6 +147,20 @@ def test_json_among_other_lines_and_spread_over_lines_is_found() -> None:
     assert (among.code, spread.code) == ("BUSY", "BUSY")
 
 
+def test_facts_beside_the_error_and_in_it_count_and_those_of_the_error_win() -> None:
+    error = {"code": "BUSY", "message": "Wait."}
+
+    failure = _understood(code="OTHER", holder="ann", retry_after=2, error=error)
+
+    assert failure == Failure(
+        exit_status=1,
+        code="BUSY",
+        retry_after_seconds=2.0,
+        names_holder=True,
+        output="BUSY: Wait.",
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "error: locked", "{not json}", "[1, 2]", '{"exit_code": 3}', '{"code": ""}', "{" * 9000],
@@ -179,9 +194,9 @@ def test_failures_of_one_kind_are_counted_and_the_first_one_is_shown() -> None:
     held = failed(holder="ann")
     other = failed(2)
 
-    kinds = group_failures(
-        [one, coded, failed(output="two"), hinted, failed(retry_after=2), held, other, other]
-    )
+    failures = [one, coded, failed(output="two"), hinted, failed(retry_after=2), held, other, other]
+
+    kinds = outcome_of(lambda: group_failures(failures))
 
     assert kinds == [
         replace(one, count=2),

@@ -11,6 +11,7 @@ from sampletool.audit.probes import Burst, Kill, Stall
 from sampletool.audit.report import Findings, Report, forecast
 from sampletool.audit.trial import Candidate, Tally
 from sampletool.audit.verdict import MEANINGS, judge
+from sampletool.kit.testing.failing import outcome_of
 
 _FAILURE = Failure(
     1, code=None, retry_after_seconds=None, names_holder=False, output="locked\nby `x`"
@@ -37,7 +38,9 @@ def report() -> Report:
         stall=Stall(stopped=5, refused_meanwhile=0, hung_meanwhile=0, tally=_QUIET),
         kill=Kill(killed=6, blocked_afterwards=False, tally=_QUIET),
     )
-    verdict = judge(Candidate(set_command, get_command, 30), findings)
+    candidate = Candidate(set_command, get_command, 30)
+    verdict = outcome_of(lambda: judge(candidate, findings))
+    assert isinstance(verdict, Report), repr(verdict)
     # These numbers would change the score.
     shown = replace(
         findings,

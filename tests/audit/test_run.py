@@ -46,7 +46,8 @@ def test_what_it_printed_and_how_it_ended_are_known(start: Start) -> None:
 
     _finish(run)
 
-    assert (run.stdout, run.stderr, run.exit_code) == ("out\n", "err\n", 7)
+    seen = outcome_of(lambda: (run.stdout, run.stderr, run.exit_code))
+    assert seen == ("out\n", "err\n", 7)
 
 
 def test_a_run_has_no_input_and_leads_a_group_in_its_directory(
@@ -91,8 +92,13 @@ class CountedSignals(Signals):
 
     def __init__(self, run: Run) -> None:
         super().__init__()
+        self.checks = 0
         self._run = run
         self._waits = 0
+
+    def check(self, uncertain_change: str | None = None) -> None:
+        self.checks += 1
+        super().check(uncertain_change)
 
     def wait(self, seconds: float, descriptors: Sequence[int] = ()) -> list[int]:
         self._waits += 1
@@ -129,10 +135,12 @@ def test_a_run_that_no_signal_reaches_is_waited_for_up_to_a_limit(
         patches.setattr(run, "send", lambda _signal: None)
         patches.setattr(run, "poll", count_polls)
 
-        assert not run.stop(CountedSignals(run))
+        signals = CountedSignals(run)
+        assert not run.stop(signals)
         run.kill()
 
     assert len(polls) >= 4
+    assert signals.checks > 0, "a signal does not end the wait"
     assert run.exit_code is None
 
 

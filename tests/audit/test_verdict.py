@@ -11,6 +11,7 @@ from sampletool.audit.probes import Burst, Kill, Stall
 from sampletool.audit.report import FailureReport, Findings, Report
 from sampletool.audit.trial import Tally
 from sampletool.audit.verdict import MEANINGS, judge
+from sampletool.kit.testing.failing import outcome_of
 from tests.audit.support import candidate
 
 _GOOD = Tally(
@@ -44,7 +45,9 @@ def _judge(
         stall=Stall(stopped=stopped, refused_meanwhile=refused, hung_meanwhile=hung, tally=stall),
         kill=Kill(killed=killed, blocked_afterwards=blocked, tally=kill),
     )
-    return judge(candidate("naive"), findings)
+    verdict = outcome_of(lambda: judge(candidate("naive"), findings))
+    assert isinstance(verdict, Report), repr(verdict)
+    return verdict
 
 
 def _with(*failures: Failure) -> Tally:

@@ -1,10 +1,12 @@
 """sampletool/mcp/arguments.py: arguments become a command line that means just that."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from sampletool.kit.contract.errors import Mistake
+from sampletool.kit.testing.failing import outcome_of
 from sampletool.mcp.arguments import to_command_line
 from sampletool.mcp.parameters import Parameter
 
@@ -25,6 +27,17 @@ def parameter(name: str = "value", **changes: Any) -> Parameter:
     return Parameter(**facts)
 
 
+def converted(
+    parameters: Sequence[Parameter],
+    arguments: Mapping[str, object],
+) -> tuple[list[str], list[Mistake]]:
+    """Return a command line and the mistakes. No arguments of a caller raise an error."""
+    found: Any = outcome_of(lambda: to_command_line(parameters, arguments))
+    assert isinstance(found, tuple), repr(found)
+    words, mistakes = found
+    return words, mistakes
+
+
 _AS_STRING = "Write it as a string. If JSON is meant, write the JSON into the string."
 IN_USER_FILE = parameter(
     "global", aliases=frozenset({"in_user_file"}), flag="--global", type="boolean"
@@ -34,11 +47,11 @@ IF_VERSION = parameter("if_version", flag="--if-version", type="integer")
 
 @pytest.mark.parametrize("name", ["global", "--global", "in_user_file", "in-user-file"])
 def test_a_parameter_may_be_written_like_its_option_or_as_the_manifest_names_it(name: str) -> None:
-    assert to_command_line([IN_USER_FILE], {name: True}) == (["--global", "--"], [])
+    assert converted([IN_USER_FILE], {name: True}) == (["--global", "--"], [])
 
 
 def test_an_argument_that_is_given_twice_is_a_mistake() -> None:
-    words, mistakes = to_command_line([IF_VERSION], {"if_version": 1, "if-version": 2})
+    words, mistakes = converted([IF_VERSION], {"if_version": 1, "if-version": 2})
 
     message = "if_version is given twice, the second time as 'if-version'"
     assert words == ["--if-version=1", "--"]
@@ -50,7 +63,7 @@ def test_a_name_wins_over_an_alias_of_another_parameter() -> None:
     other = parameter("other", flag="--other", aliases=frozenset({"key"}))
 
     for parameters in ([key, other], [other, key]):
-        assert to_command_line(parameters, {"key": "a"}) == (["--", "a"], [])
+        assert converted(parameters, {"key": "a"}) == (["--", "a"], [])
 
 
 @pytest.mark.parametrize(
@@ -72,7 +85,7 @@ def test_the_value_of_an_option_is_joined_to_it_and_arguments_come_last(
     value: object,
     words: list[str],
 ) -> None:
-    assert to_command_line([parameter(**changes)], {"value": value}) == (words, [])
+    assert converted([parameter(**changes)], {"value": value}) == (words, [])
 
 
 @pytest.mark.parametrize(
@@ -100,7 +113,7 @@ def test_a_value_of_another_kind_is_a_mistake_with_a_hint_and_without_the_value(
     message: str,
     hint: str | None,
 ) -> None:
-    words, mistakes = to_command_line([parameter(**changes)], {"value": value})
+    words, mistakes = converted([parameter(**changes)], {"value": value})
 
     assert words == ["--"]
     assert mistakes == [Mistake("value", "INVALID_VALUE", message, suggestion=hint)]
@@ -111,19 +124,17 @@ def test_a_dash_is_refused_where_it_would_mean_stdin(is_list: bool) -> None:
     """The stdin of a server belongs to the protocol. An empty value was stored."""
     value: Any = ["key", "-"] if is_list else "-"
 
-    _words, mistakes = to_command_line(
-        [parameter(is_list=is_list, reads_stdin=True)], {"value": value}
-    )
+    _words, mistakes = converted([parameter(is_list=is_list, reads_stdin=True)], {"value": value})
     assert ["stdin" in mistake.message for mistake in mistakes] == [True]
 
-    words, mistakes = to_command_line([parameter(is_list=is_list)], {"value": value})
+    words, mistakes = converted([parameter(is_list=is_list)], {"value": value})
     assert mistakes == []
     assert words[-1] == "-"
 
 
 @pytest.mark.parametrize("value", [[None], [{}], [["x"]]])
 def test_an_item_of_a_list_must_be_a_string(value: list[Any]) -> None:
-    _words, mistakes = to_command_line([parameter(is_list=True)], {"value": value})
+    _words, mistakes = converted([parameter(is_list=True)], {"value": value})
 
     assert [mistake.message for mistake in mistakes] == ["value must be a list of strings"]
 
@@ -151,7 +162,7 @@ def test_arguments_that_are_too_long_together_are_refused(count: int, is_taken: 
 
 def test_a_missing_argument_is_reported() -> None:
     for arguments in ({}, {"value": None}):
-        assert to_command_line([parameter(is_required=True)], arguments) == (
+        assert converted([parameter(is_required=True)], arguments) == (
             ["--"],
             [Mistake("value", "MISSING", "value is missing")],
         )
@@ -165,7 +176,7 @@ def test_a_missing_argument_is_reported() -> None:
     ],
 )
 def test_an_unknown_argument_is_reported_with_a_similar_one_or_all(name: str, hint: str) -> None:
-    words, mistakes = to_command_line([IF_VERSION, IN_USER_FILE], {name: 1})
+    words, mistakes = converted([IF_VERSION, IN_USER_FILE], {name: 1})
 
     message = f"there is no argument '{name}'"
     assert words == ["--"]
@@ -179,12 +190,12 @@ def test_an_argument_may_be_as_long_as_a_process_can_get(
     size: int,
     is_taken: bool,
 ) -> None:
-    _words, mistakes = to_command_line([parameter()], {"value": "x" * size})
+    _words, mistakes = converted([parameter()], {"value": "x" * size})
 
     assert (mistakes == []) is is_taken
 
 
 def test_half_of_a_surrogate_pair_is_a_text_like_any_other() -> None:
-    words, mistakes = to_command_line([parameter()], {"value": "\ud800"})
+    words, mistakes = converted([parameter()], {"value": "\ud800"})
 
     assert (words, mistakes) == (["--", "\ud800"], [])

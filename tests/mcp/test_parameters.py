@@ -127,6 +127,27 @@ def test_a_schema_has_the_limits_the_default_and_the_choices_of_the_option() -> 
     }
 
 
+@pytest.mark.parametrize(
+    ("described_type", "shown_type"),
+    [
+        ("integer", "integer"),
+        ("number", "number"),
+        ("boolean", "boolean"),
+        ("string", "string"),
+        # JSON Schema has no such types.
+        ("path", "string"),
+        ("duration", "string"),
+    ],
+)
+def test_a_type_that_json_does_not_have_is_a_string(
+    described_type: str,
+    shown_type: str,
+) -> None:
+    parameter = parameter_of({**VALUE, "type": described_type})
+
+    assert (parameter.type, parameter.schema["type"]) == (shown_type, shown_type)
+
+
 def test_a_list_has_the_schema_of_its_values_inside() -> None:
     parameter = parameter_of({**VALUE, "repeatable": True})
 

@@ -10,11 +10,12 @@ import pytest
 import tests.mcp.support  # noqa: F401  # It skips these tests if the SDK is not installed.
 from sampletool.kit.contract.response import json_line
 from sampletool.kit.program import PROGRAM, __version__
-from sampletool.kit.testing.failing import failure_of
+from sampletool.kit.testing.failing import failure_of, outcome_of
 from sampletool.mcp.tools import Tool, load_tools
 from tests.mcp.test_arguments import parameter
 from tests.mcp.test_tools import described_by
 
+_PROMPT = "run-safely-in-parallel"
 _REQUESTS = (
     "tools/list",
     "tools/call",
@@ -65,8 +66,13 @@ def request(
     name: str,
     params: object,
 ) -> Any:
-    """Return the reply to one request."""
+    """Return the reply to one request, or raise the error to reply with.
+
+    Any other error than an MCPError would tell the client nothing.
+    """
     # Importing the SDK takes 0.4 s, in each worker that collects these tests.
+    from mcp import MCPError
+
     from sampletool.mcp.protocol import _Handlers
 
     async def respond() -> Any:
@@ -80,7 +86,11 @@ def request(
             handler = getattr(handlers, name)(SimpleNamespace(session=session), params)
         return await handler
 
-    return asyncio.run(respond())
+    reply = outcome_of(lambda: asyncio.run(respond()))
+    if isinstance(reply, MCPError):
+        raise reply
+    assert not isinstance(reply, Exception), repr(reply)
+    return reply
 
 
 def call(tools: dict[str, Tool], runner: FakeRunner, name: str, arguments: Any) -> Any:
@@ -212,7 +222,8 @@ def test_a_request_that_is_cancelled_while_the_tools_are_loaded_does_not_cancel_
 
 def test_a_prompt_has_a_description_and_the_task_in_its_text(tools: dict[str, Tool]) -> None:
     listed = request(tools, FakeRunner(), FakeSession(), "list_prompts", None).prompts
-    params = SimpleNamespace(name=listed[0].name, arguments={"task": "count {sheep}"})
+    assert [each.name for each in listed] == [_PROMPT]
+    params = SimpleNamespace(name=_PROMPT, arguments={"task": "count {sheep}"})
     prompt = request(tools, FakeRunner(), FakeSession(), "get_prompt", params)
 
     assert [(argument.name, argument.required) for argument in listed[0].arguments] == [
@@ -227,7 +238,7 @@ def test_a_prompt_has_a_description_and_the_task_in_its_text(tools: dict[str, To
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("no", {"task": "x"}), ("run-safely-in-parallel", {}), ("run-safely-in-parallel", None)],
+    [("no", {"task": "x"}), (_PROMPT, {}), (_PROMPT, None)],
 )
 def test_a_prompt_that_does_not_exist_or_lacks_its_task_is_refused_with_the_names(
     name: str,
@@ -286,10 +297,9 @@ def shown(items: Sequence[Any]) -> list[Any]:
 def test_a_client_gets_the_name_the_texts_the_schemas_and_the_hints_of_each_tool() -> None:
     tool = described_by([parameter("order", schema={"type": "string"})], idempotent=True)
 
-    async def conversation(client: Any) -> Any:
-        return (await client.list_tools()).tools
+    listed = request({"order_cancel": tool}, FakeRunner(), FakeSession(), "list_tools", None)
 
-    assert shown(converse({"order_cancel": tool}, conversation)) == [
+    assert shown(listed.tools) == [
         {
             "name": "order_cancel",
             "description": "Cancel an order.",
@@ -305,14 +315,12 @@ def test_a_client_gets_the_name_the_texts_the_schemas_and_the_hints_of_each_tool
 
 
 def test_a_client_gets_the_address_the_name_and_the_description_of_each_resource() -> None:
-    async def conversation(client: Any) -> Any:
-        resources = (await client.list_resources()).resources
-        templates = (await client.list_resource_templates()).resource_templates
-        return resources, templates
+    resources, templates = (
+        request({}, LabRunner(), FakeSession(), name, None)
+        for name in ("list_resources", "list_resource_templates")
+    )
 
-    resources, templates = converse({}, conversation)
-
-    assert shown(resources) == [
+    assert shown(resources.resources) == [
         {
             "uri": f"{PROGRAM}://manifest",
             "name": "manifest",
@@ -331,7 +339,7 @@ def test_a_client_gets_the_address_the_name_and_the_description_of_each_resource
             "description": "A lost update",
         },
     ]
-    assert shown(templates) == [
+    assert shown(templates.resource_templates) == [
         {
             "uri_template": f"{PROGRAM}://manifest/{{command}}",
             "name": "command",
@@ -374,23 +382,23 @@ def test_a_client_can_read_a_resource_and_learns_if_there_is_none() -> None:
 
 def test_a_client_can_call_a_tool(tools: dict[str, Tool]) -> None:
     async def conversation(client: Any) -> Any:
-        return await client.call_tool("status", {})
+        listed = (await client.list_tools()).tools
+        return listed, await client.call_tool("status", {})
 
-    called = converse(tools, conversation)
+    listed, called = converse(tools, conversation)
 
+    assert [tool.name for tool in listed] == list(tools)
     assert called.structured_content == {"ok": True, "data": {}}
 
 
 def test_a_client_can_list_the_prompts_and_get_one_with_its_task() -> None:
-    async def conversation(client: Any) -> Any:
-        listed = (await client.list_prompts()).prompts
-        return listed, await client.get_prompt(listed[0].name, {"task": "count {sheep}"})
+    params = SimpleNamespace(name=_PROMPT, arguments={"task": "count {sheep}"})
+    listed = request({}, FakeRunner(), FakeSession(), "list_prompts", None)
+    prompt = request({}, FakeRunner(), FakeSession(), "get_prompt", params)
 
-    listed, prompt = converse({}, conversation)
-
-    assert shown(listed) == [
+    assert shown(listed.prompts) == [
         {
-            "name": "run-safely-in-parallel",
+            "name": _PROMPT,
             "description": prompt.description,
             "arguments": [{"name": "task", "description": "What to do.", "required": True}],
         }

@@ -195,11 +195,13 @@ def test_a_command_that_is_stopped_while_its_process_starts_is_stopped_then(
 ) -> None:
     """At that moment, the pid of the process is not known yet."""
     command = module._RunningCommand()
+    started: list[subprocess.Popen[bytes]] = []
 
     class StoppedPopen(subprocess.Popen[bytes]):
         def __init__(self, argv: list[str], **options: Any) -> None:
             command.stop()
             super().__init__(argv, **options)
+            started.append(self)
 
     waits = "import signal; signal.alarm(10); signal.pause()"
     monkeypatch.setattr(module, "COMMAND", [sys.executable, "-I", "-S", "-c", waits])
@@ -214,6 +216,9 @@ def test_a_command_that_is_stopped_while_its_process_starts_is_stopped_then(
     answer = asyncio.run(start())
 
     assert "(exit code -15)" in answer["error"]["message"]
+    (process,) = started
+    assert process.stdout is not None
+    assert (process.returncode, process.stdout.closed) == (-signal.SIGTERM, True)
     assert here.is_dir()
 
 

@@ -46,6 +46,7 @@ class FakeChildren:
         (cwd / "x").write_text(name)
 
     def next_exit(self, _seconds: float) -> ChildExit:
+        assert self._running, "it waits, but has started nothing"
         name = self._running.pop(0)
         return ChildExit(
             name=name,

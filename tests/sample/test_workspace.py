@@ -8,6 +8,7 @@ import pytest
 
 from sampletool.kit.context import Context
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.failing import outcome_of
 from sampletool.sample.errors import InvalidWorkspace, TargetNotFound
 from sampletool.sample.job import Job
 from sampletool.sample.workspace import Declarations, choose, read_again, read_workspace
@@ -45,13 +46,9 @@ def mistakes(text: str) -> list[str]:
 
 
 def test_targets_and_checks_are_read() -> None:
-    problems = None
-    try:
-        jobs = read(_GOOD)
-    except InvalidWorkspace as error:
-        problems = error.context["problems"]
+    jobs = outcome_of(lambda: read(_GOOD))
 
-    assert problems is None
+    assert isinstance(jobs, Declarations), repr(jobs)
     assert jobs.targets == {
         "a": Job(name="a", run=("true",), outputs=("x",)),
         "b": Job(name="b", run=("true",), outputs=("y",), needs=("a",)),

@@ -63,7 +63,7 @@ def test_our_own_config_gets_3(tool: Tool) -> None:
 
     ran = tool("audit", "--set", set_text, "--get", get_text, "--runs", "3")
 
-    assert ran.data["score"] == 3, ran.data["because"]
+    assert ran.data.get("score") == 3, ran.data
     assert ran.data["silently_lost"] == 0
     assert ran.data["claimed"] == ran.data["survived"] > 4
     told = ran.data["failures"]
@@ -75,7 +75,7 @@ def test_our_own_config_gets_3(tool: Tool) -> None:
 def test_a_naive_script_gets_0_and_its_callers_learn_what_to_do(tool: Tool) -> None:
     ran = _audit_script(tool, "naive")
 
-    assert ran.data["score"] == 0
+    assert ran.data.get("score") == 0, ran.data
     assert ran.data["silently_lost"] > 0
     assert ran.data["claimed"] == ran.data["survived"] + ran.data["silently_lost"]
     assert any("run-safely" in line for line in ran.data["advice"]["loop"])
@@ -84,7 +84,7 @@ def test_a_naive_script_gets_0_and_its_callers_learn_what_to_do(tool: Tool) -> N
 def test_a_lock_file_with_a_failure_in_prose_gets_1(tool: Tool) -> None:
     ran = _audit_script(tool, "lockfile")
 
-    assert ran.data["score"] == 1
+    assert ran.data.get("score") == 1, ran.data
     assert ran.data["silently_lost"] == 0
     assert ran.data["failures"] == {"json_with_code": 0, "say_when_to_retry": 0, "name_holder": 0}
     assert ran.data["probes"]["kill"]["blocked_afterwards"] is True

@@ -84,6 +84,8 @@ def test_the_manifest_says_what_a_command_waits_for_and_how_it_can_fail(
     assert {lock["lock"]: lock["waits"] for lock in manifest["locks"]} == locks
     exit_codes = {code: error["exit_status"] for code, error in manifest["errors"].items()}
     assert exit_codes == errors
+    meaning = manifest["errors"]["COMMAND_NOT_FOUND"]["meaning"]
+    assert meaning == "There is no such program to run."
 
 
 def test_the_response_of_run_safely_goes_to_stderr_because_stdout_belongs_to_the_program() -> None:

@@ -4,10 +4,18 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from sampletool.kit.testing.tool import COMMAND, Tool
+from sampletool.sample.commands import build as module
+from sampletool.sample.commands.build import Build
+from sampletool.sample.job import Job
+from sampletool.sample.job_result import JobResult, Status
+from sampletool.sample.journal import BuildRecord
+from sampletool.sample.plan import PlannedJob
 from tests.sample.support import declare, set_usual_ms, statuses, target, together, usual_ms
 
 
@@ -300,3 +308,77 @@ def test_a_wrong_name_creates_nothing(tool: Tool, totals: Path) -> None:
         "TARGET_NOT_FOUND"
     ] * 2
     assert sorted(totals.rglob("*")) == before
+
+
+def _planned(name: str, *, must_run: bool) -> PlannedJob:
+    record = BuildRecord(run=[], wanted=[], inputs={}, needs={})
+    return PlannedJob(Job(name), record, must_run=must_run, reason="why" if must_run else None)
+
+
+_UP_TO_DATE = _planned("a", must_run=False)
+_STALE = _planned("b", must_run=True)
+_ALL_UP_TO_DATE = Build("unchanged", [JobResult("a", "up_to_date")])
+
+
+@pytest.mark.parametrize(
+    ("planned", "result"),
+    [
+        ([_UP_TO_DATE], _ALL_UP_TO_DATE),
+        ([_UP_TO_DATE, _STALE], None),
+        ([], Build("unchanged", [])),
+    ],
+)
+def test_without_the_lock_it_is_known_only_that_there_is_nothing_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    planned: list[PlannedJob],
+    result: Build | None,
+) -> None:
+    seen: list[object] = []
+
+    def plan(declarations: object, names: list[str], _outputs: object) -> dict[str, PlannedJob]:
+        seen.extend([declarations, names])
+        return {job.job.name: job for job in planned}
+
+    monkeypatch.setattr(module, "plan", plan)
+    context: Any = SimpleNamespace(workspace=tmp_path)
+    declarations: Any = "the declarations"
+
+    assert module._find_nothing_to_do(context, declarations, ["a"]) == result
+    assert seen == ["the declarations", ["a"]]
+
+
+@pytest.mark.parametrize(
+    ("status", "effect"),
+    [
+        ("built", "updated"),
+        ("stale", "updated"),
+        ("up_to_date", "unchanged"),
+        ("failed", "unchanged"),
+        ("skipped", "unchanged"),
+    ],
+)
+def test_a_build_has_an_effect_if_a_target_was_built_or_would_be(
+    status: Status,
+    effect: str,
+) -> None:
+    results = [JobResult("a", "up_to_date"), JobResult("b", status)]
+
+    build = module._summarize(results)
+
+    assert (build.effect, build.targets) == (effect, results)
+
+
+def test_a_forecast_says_which_targets_are_stale_and_why(tool: Tool, totals: Path) -> None:
+    tool("build", "totals")
+
+    ran = tool("build", "--dry-run")
+
+    assert ran.data == {
+        "effect": "updated",
+        "targets": [
+            {"name": "totals", "status": "up_to_date"},
+            {"name": "report", "status": "stale", "reason": "it was not built before"},
+        ],
+    }
+    assert not (totals / "out" / "report").exists()
