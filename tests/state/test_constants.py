@@ -124,6 +124,11 @@ CONSTANTS = (
         "more: --timeout is overrun; less: no time to hear what happened",
     ),
     Constant("worker._LONGEST_MARGIN_SECONDS", 10.0, "more: a long lease is given up too early"),
+    Constant(
+        "worker._LONGEST_DELAYS_MS",
+        (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000),
+        "less: a task that fails is tried in a loop; more: it waits for hours after an outage",
+    ),
     Constant("worker._MAX_ID_IN_FILE_NAME", 150, "more: a file name is longer than 255 bytes"),
     Constant("worker._MAX_FAILURES", 100, "more: the response of a long run fills the memory"),
 )
