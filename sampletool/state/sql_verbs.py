@@ -774,15 +774,13 @@ def task_list(
     newest: int,
 ) -> list[Any]:
     """Return the rows of some tasks, with the columns _TASK_COLUMNS (see Store.task_list)."""
+    order = "position DESC" if newest else "position"
     conditions = []
     if not newest:
-        order = "position"
         conditions.append("position > :after")
-    else:
-        order = "position DESC"
-        # 0 means to start with the newest task, so there is nothing to skip.
-        if after != 0:
-            conditions.append("position < :after")
+    elif after != 0:
+        # With 0, the list starts with the newest task, so there is nothing to skip.
+        conditions.append("position < :after")
     if queue is not None:
         conditions.append("queue = :queue")
     if status is not None:

@@ -13,6 +13,11 @@ CONSTANTS = (
         0.05,
         "less: a server that starts is flooded; more: it is found late",
     ),
+    Constant(
+        "commands._almost_json.MAX_CHARACTERS",
+        1_000,
+        "more: an error is longer than a screen; less: a usual value is not corrected",
+    ),
     Constant("commands._store._MAX_COMPLETIONS", 1_000, "more: a shell waits for its completion"),
     Constant("commands._values._MAX_DEPTH", 100, "more: recursion may end the call"),
     Constant(
@@ -124,6 +129,11 @@ CONSTANTS = (
         "more: --timeout is overrun; less: no time to hear what happened",
     ),
     Constant("worker._LONGEST_MARGIN_SECONDS", 10.0, "more: a long lease is given up too early"),
+    Constant(
+        "worker._LONGEST_DELAYS_MS",
+        (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000),
+        "less: a task that fails is tried in a loop; more: it waits for hours after an outage",
+    ),
     Constant("worker._MAX_ID_IN_FILE_NAME", 150, "more: a file name is longer than 255 bytes"),
     Constant("worker._MAX_FAILURES", 100, "more: the response of a long run fills the memory"),
 )
@@ -160,6 +170,7 @@ _LEASE = "less: a command that pauses loses its task; more: nobody takes over fr
 LIMITS = (
     Limit("counter add amount", 1, None, None, "another: counting counts wrong"),
     Limit("counter list --limit", 100, 1, 10_000, _PAGE),
+    Limit("state get --max-chars", None, 1, None, "0: the value would always be left out"),
     Limit("state list --limit", 100, 1, 10_000, _PAGE),
     Limit("state set --if-version", None, 0, None, "0 means that there must be none"),
     Limit("state unset --if-version", None, 0, None, "0 means that there must be none"),
@@ -171,6 +182,7 @@ LIMITS = (
     Limit("task list --limit", 100, 1, 10_000, _PAGE),
     Limit("task release --delay", "0", None, None, "more: a task waits that nobody has put off"),
     Limit("task renew --lease", "60s", None, None, _LEASE),
+    Limit("task show --max-chars", None, 1, None, "0: the values would always be left out"),
     Limit("task work --jobs", None, 1, 256, "more: the machine has no processes left"),
     Limit("task work --lease", "60s", None, None, _LEASE),
     Limit(

@@ -509,6 +509,15 @@ def test_a_command_is_killed_a_quarter_of_its_lease_before_the_end_and_at_most_1
 
 
 @pytest.mark.parametrize(
+    ("lease_ms", "grace"), [(1_000, 0.25), (4_000, 1.0), (20_000, 5.0), (600_000, 5.0)]
+)
+def test_a_command_has_a_quarter_of_its_lease_to_exit_and_at_most_5_seconds(
+    lease_ms: int, grace: float
+) -> None:
+    assert worker._grace_seconds(lease_ms) == grace
+
+
+@pytest.mark.parametrize(
     ("left", "sent", "lost"),
     [
         (15 + MOMENT, [], 0),

@@ -18,6 +18,7 @@ from sampletool.kit.safety.errors import Interrupted
 from sampletool.kit.safety.signals import Signals
 from sampletool.state.connect import open_store
 from sampletool.state.errors import StoreBusy, StoreUnavailable, StoreUnsafe
+from sampletool.state.exchange import NoReply
 from sampletool.state.postgres import SCHEMA_STEPS, PostgresStore, _in_driver_syntax
 from sampletool.state.protocol import NewTask, Once
 from tests.state.support.outcomes import outcome, raises
@@ -312,3 +313,31 @@ def test_each_transaction_begins_with_limits(
         'SET LOCAL search_path = "mine"',
         "SELECT 1",
     ]
+
+
+def test_the_driver_waits_a_second_longer_than_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the reason of the server arrives."""
+    store = PostgresStore("postgresql://h/d", make_policy())
+    moments: list[float] = []
+
+    def connected(give_up_at: float) -> None:
+        moments.append(give_up_at)
+        raise TimeoutError
+
+    monkeypatch.setattr(store, "_connected", connected)
+
+    with raises(NoReply, match="it did not reply in time"):
+        store._attempt(lambda _: None, 100.0, tables="required", is_repetition=False)
+
+    assert moments == [101.0]
+
+
+def test_a_first_write_creates_the_tables_and_a_second_store_uses_them(
+    make_backend: Callable[[str], SharedBackend],
+) -> None:
+    backend = make_backend("postgres")
+
+    values = [outcome(lambda: backend.open().counter_add("hits", 1).value) for _ in range(2)]
+
+    assert values == [1, 2]
+    assert outcome(lambda: backend.open().counter_get("hits")) == 2
