@@ -120,6 +120,7 @@ class CheckedVariant:
 def explore(
     context: Context,
     scenario: Scenario,
+    fork_server: ForkServer,
     worker_count: int | None = None,
 ) -> dict[str, Exploration]:
     """Run every schedule of the named steps. Return the explorations by the variants' names.
@@ -127,17 +128,16 @@ def explore(
     `worker_count` replaces the number of workers of the scenario.
     """
     explorations = {}
-    with fork_server_for(scenario.name) as fork_server:
-        for variant_name in scenario.variants:
-            run_schedule = partial(
-                play,
-                scenario,
-                variant_name,
-                fork_server=fork_server,
-                worker_count=worker_count,
-                check_signals=context.signals.check,
-            )
-            explorations[variant_name] = explore_variant(run_schedule, context.progress)
+    for variant_name in scenario.variants:
+        run_schedule = partial(
+            play,
+            scenario,
+            variant_name,
+            fork_server=fork_server,
+            worker_count=worker_count,
+            check_signals=context.signals.check,
+        )
+        explorations[variant_name] = explore_variant(run_schedule, context.progress)
     return explorations
 
 
@@ -152,9 +152,9 @@ def check_variants(
     For every variant, run all schedules of the steps that the scenario names. For a right variant,
     also run schedules in which every call that uses files is a step, but at most `limit` of them.
     """
-    explorations = explore(context, scenario, worker_count)
     checked = {}
     with fork_server_for(scenario.name) as fork_server:
+        explorations = explore(context, scenario, fork_server, worker_count)
         for variant_name, named_steps in explorations.items():
             every_step = None
             # A wrong variant has to break on its named steps. More schedules would show no more.

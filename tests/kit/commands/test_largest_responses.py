@@ -5,6 +5,7 @@ The exception is a single value that was requested by its name: `config get` pri
 
 import json
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from sampletool.kit.places import session_root, state_directory, workspace_lock
 from sampletool.kit.project import ROOT
 from sampletool.kit.safety.clock import utc
 from sampletool.kit.safety.private_directory import private_directory
+from sampletool.kit.testing.forked import start_python
 from sampletool.kit.testing.holding import make_lock
 from sampletool.kit.testing.tool import Ran, Tool
 
@@ -29,6 +31,20 @@ _EMOJI = "\U0001f600"
 
 _WIDE = _EMOJI * 25_000
 """As many bytes as _LONG, and three times as many in JSON."""
+
+_LOCKS_OF_A_PROCESS = 20
+_HOLD_SHARED = """
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from sampletool.kit.testing.holding import make_lock
+
+with ExitStack() as exit_stack:
+    for _ in range(int(sys.argv[2])):
+        exit_stack.enter_context(make_lock(Path(sys.argv[1])).shared())
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 @dataclass(frozen=True)
@@ -46,9 +62,17 @@ class Site:
         (self.workspace / "tool.toml").write_text(f"{text}\n")
 
     def share(self, path: Path, times: int) -> None:
-        """Hold a lock shared, several times."""
-        for _ in range(times):
-            self.exit_stack.enter_context(make_lock(path).shared())
+        """Hold a lock shared, several times.
+
+        To verify a reader, a command looks at the open files of its process. So several processes
+        have the locks: with all of them in one process, the command would take seconds.
+        """
+        for _ in range(times // _LOCKS_OF_A_PROCESS):
+            program = ["-c", _HOLD_SHARED, str(path), str(_LOCKS_OF_A_PROCESS)]
+            process = start_python(*program, stdin=subprocess.PIPE)
+            self.exit_stack.enter_context(process)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"held\n"
 
 
 @pytest.fixture

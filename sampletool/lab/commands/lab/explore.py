@@ -22,6 +22,7 @@ from ...explorer.page import one_file
 from ...explorer.scenario_data import scenario_data
 from ...levels import names_in_order
 from ...scenario import find_scenario
+from ...scratch import fork_server_for
 from ._options import NameArgument, with_progress
 
 spec = CommandSpec(
@@ -66,7 +67,8 @@ def write_page(context: Context, names: Sequence[str], path: Path, *, dry_run: b
     schedules = 0
     for name in with_progress(context, names):
         scenario = find_scenario(name)
-        explorations = explore(context, scenario)
+        with fork_server_for(scenario.name) as fork_server:
+            explorations = explore(context, scenario, fork_server)
         scenarios.append(scenario_data(scenario, explorations))
         for exploration in explorations.values():
             schedules += len(exploration.recordings)
