@@ -15,8 +15,6 @@ from typing import Any
 
 import pytest
 
-from .recorder import OWNER
-
 
 class TestOutcome(StrEnum):
     """The outcome of a test, or the reason why it could not begin."""
@@ -120,7 +118,7 @@ class _Runner:
         """Tell the recorder which directory belongs to the test."""
         directory = getattr(item, "funcargs", {}).get("tmp_path")
         if self._recorder is not None and directory is not None:
-            self._recorder.write(OWNER, str(directory), item.nodeid)
+            self._recorder.write("owner", str(directory), item.nodeid)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
