@@ -50,6 +50,7 @@ PROMISES = {
     "state get": Promises(
         changes_store=False,
         own_errors=frozenset({"KEY_NOT_FOUND"}),
+        examples=2,
         preparing_commands=1,
     ),
     "state list": Promises(changes_store=False, examples=2),
