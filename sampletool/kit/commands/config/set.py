@@ -175,14 +175,14 @@ def command(
         list[str],
         typer.Argument(
             metavar="KEY VALUE | KEY=VALUE...",
-            help="Keys and their new values. To read a single value from stdin, use `-`.",
+            help="Keys and their new values. Use `-` to read one value from stdin.",
             autocompletion=keys_or_values,
         ),
     ],
     in_user_file: ChangeUserFileOption = False,
     as_text: Annotated[
         bool,
-        typer.Option("--string", help="Store every value as text, even if it looks like a number."),
+        typer.Option("--string", help="Store every value as text, even numbers."),
     ] = False,
     allow_empty: AllowEmptyOption = False,
     if_version: IfVersionOption = None,
@@ -190,9 +190,8 @@ def command(
 ) -> Changed:
     """Set one or more keys.
 
-    In a workspace, this changes the settings of the workspace, and elsewhere your personal
-    settings. If you set several keys, either all of them change or none do. The values of built-in
-    settings, such as jobs, are checked. You can also store any value under a key of your own. A
+    Outside of a workspace, this changes your personal settings. Several keys change together, or
+    none does. Values of built-in settings are checked. A key of your own can have any value. A
     value such as 5, true or [1, 2] is stored as TOML, and anything else as text.
     """
     context: Context = ctx.obj
