@@ -32,6 +32,8 @@ CONSTANTS = (
         1_048_576,
         "more: a file of the wrong kind fills the memory",
     ),
+    Constant("draw._STDERR", 2, "another: the width is not that of the terminal"),
+    Constant("draw._STDIN", 0, "another: the width is not that of the terminal"),
     Constant("draw.WIDTH", 80, "more: recorded pictures do not fit onto pages"),
     Constant(
         "draw._EMPTY_COLUMN_WIDTH", 4, "less: a lane without text is too narrow for its letter"
@@ -45,7 +47,7 @@ CONSTANTS = (
         "1 for A: no worker uses the lock file again; 2 for B: the search takes minutes",
     ),
     Constant("explore.MOST_SCHEDULES", 50, "more: a check takes minutes; less: it misses mistakes"),
-    Constant("explore._AT_ONCE", 100, "more: all turns of a large scenario fill the memory"),
+    Constant("explore._BATCH_SIZE", 100, "more: all turns of a large scenario fill the memory"),
     Constant("learner._MOST_CPU_SECONDS", 1, "less: a worker that computes counts as a loop"),
     Constant("learner_threads._LONGEST_LINE", 40, "more: a step does not fit into its lane"),
     Constant(
@@ -102,7 +104,7 @@ CONSTANTS = (
     Constant("stepped_lock.SteppedLock.acquire(timeout)", -1, "threading.Lock has this default"),
     Constant("tried.Bound.rounds", 1, "more: too many schedules to explore"),
     Constant("tried.Bound.workers", 2, "more: too many schedules to explore"),
-    Constant("tried._LONGEST_LOOK", 40, "more: the picture is too wide for a terminal"),
+    Constant("tried._MAX_CONTENT_CHARACTERS", 200, "more: the picture is too wide for a terminal"),
     Constant(
         "tried._PATIENCE_SECONDS",
         10,
