@@ -16,8 +16,8 @@ from sampletool.kit.program import PACKAGE
 from sampletool.kit.testing.tool import Tool
 from sampletool.kit.testing.trees import tracked_files
 
-_MAX_WHEEL_BYTES = 1_150_000
-"""The package takes about 850,000 bytes, the man pages 60,000, and the archive 210,000.
+_MAX_WHEEL_BYTES = 1_250_000
+"""The package takes about 900,000 bytes, the man pages 60,000, and the archive 240,000.
 
 Why it is not smaller is explained in docs/kit/decisions.md.
 """
