@@ -98,9 +98,9 @@ def command(
 ) -> WrittenPage:
     """Create a web page on which you choose the order of the steps.
 
-    This runs every order of every variant in real processes, and puts the results into one HTML
-    file. Open the file in a browser, and choose which process takes the next step: break the naive
-    variant and the wrong fixes, and try to break the right one.
+    A race has several variants: naive code, wrong fixes and a right fix. This runs each of them in
+    every order of its steps, with real processes, and writes the results to one HTML file. Open
+    the file in a browser, choose which process takes the next step, and see which variants fail.
 
     Without NAME, the page contains all races, which takes much longer. An existing file is not
     overwritten.

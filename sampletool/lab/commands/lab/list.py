@@ -61,8 +61,9 @@ def _position_of(numbered_name: tuple[int, str]) -> int:
 def command(ctx: typer.Context, limit: LimitOption = 1000, after: AfterOption = None) -> Listing:
     """List the races of the lab, from easy to hard.
 
-    The output has the level, the name and the title of each race. With JSON output, it also has
-    the rule that prevents the race, and a link to a real case.
+    A race is a fault that appears only if several processes run at the same time. The list has the
+    level, the name and the title of each race. With JSON output, it also has a rule that prevents
+    the fault, and a link to a case in which it really happened.
     """
     # The cursor is the position of the last race of a page, because the order is not alphabetical.
     last_position = read_number(after)

@@ -20,10 +20,10 @@ def command(
     workers: WorkersOption = None,
     limit: LimitOption = MOST_SCHEDULES,
 ) -> Check | Checks:
-    """Do the same as `lab check`, under its former name.
+    """Do the same as `lab check`, which used to have this name.
 
-    The name was changed because a check of some orders is not a proof. It still works, so that
-    existing scripts continue to run.
+    Scripts that use the old name continue to work. The name was changed because running some of the
+    possible orders does not prove anything.
     """
     ctx.obj.notice(f"`{PROGRAM} lab prove` is an alias of `{PROGRAM} lab check`.")
     return run_check(ctx.obj, name, every, workers, limit)
