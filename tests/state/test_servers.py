@@ -58,6 +58,27 @@ def test_a_server_is_shared_and_goes_with_its_last_user_even_after_kill_9(kind: 
     wait_until(lambda: not is_alive(server) and not directory.exists())
 
 
+def test_a_new_server_finds_no_file_of_one_that_is_being_removed() -> None:
+    directory = run_directory(secrets.token_hex(6), "valkey")
+    last_user, _server = start_user("valkey", directory)
+    # It takes a while to remove these, and some of them come after the lock file.
+    for number in range(20):
+        folder = directory / f"old-{number}"
+        folder.mkdir()
+        for file_number in range(100):
+            (folder / str(file_number)).touch()
+    lock_file = directory / "users"
+
+    end(last_user)
+    while lock_file.exists():
+        # Join as soon as possible, so do not sleep.
+        pass
+    next_server = Server("valkey", directory)
+
+    assert list(directory.glob("old-*")) == []
+    next_server.end()
+
+
 def test_a_server_goes_also_where_a_test_that_failed_left_its_user(tmp_path: Path) -> None:
     directory = run_directory(secrets.token_hex(6), "valkey")
     user, server = start_user("valkey", directory)

@@ -83,7 +83,19 @@ def supervise(kind: str, directory: Path, *, is_durable: bool) -> None:
             process = launcher.launch()
     finally:
         _stop(process, launcher.stop_signal)
-        shutil.rmtree(directory, ignore_errors=True)
+        _remove(directory)
+
+
+def _remove(directory: Path) -> None:
+    """Remove the directory at once, so that the next user of a server begins with an empty one.
+
+    To remove the files takes a while. If they kept their place, a user could create a new lock file
+    while some of them are left, and start a server that finds the data of this one.
+    """
+    old_directory = directory.with_name(f"{directory.name}-{os.getpid()}")
+    with suppress(OSError):
+        directory.rename(old_directory)
+    shutil.rmtree(old_directory, ignore_errors=True)
 
 
 def _is_unused(users: int) -> bool:
