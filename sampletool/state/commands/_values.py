@@ -42,7 +42,7 @@ def parse_value(text: str, context: Context) -> Any:
                 message=problem,
                 value=text[:_MAX_SHOWN_CHARACTERS],
                 suggestion=_HINT,
-                corrected_input=correct_json(text),
+                corrected_input=_find_correction(text),
             )
             raise InvalidValues(mistake) from error
         if text.lstrip().startswith(("{", "[")):
@@ -53,6 +53,20 @@ def parse_value(text: str, context: Context) -> Any:
     if is_number and json.dumps(value) != text:
         return text
     return value
+
+
+def _find_correction(text: str) -> str | None:
+    """Return the JSON that was probably meant, or None if that is not clear."""
+    corrected = correct_json(text)
+    if corrected is None:
+        return None
+    try:
+        # A text can have a second problem, such as NaN. A program that sends such a correction back
+        # would be refused again and again.
+        parse_json(corrected)
+    except ValueError:
+        return None
+    return corrected
 
 
 def parse_json(text: str) -> Any:

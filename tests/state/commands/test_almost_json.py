@@ -59,3 +59,20 @@ def test_a_text_that_is_not_corrected_has_a_hint_only(tool: Tool) -> None:
 
     assert "corrected_input" not in refused.error
     assert refused.error["suggestion"].startswith("Correct it.")
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": NaN,}',
+        '{"a": 1e999,}',
+        '{"a": 1, "a": 2,}',
+        "[" * 150 + "," + "]" * 150,
+    ],
+)
+def test_a_correction_that_would_be_refused_again_is_not_proposed(tool: Tool, text: str) -> None:
+    refused = tool("state", "set", "plan", text)
+
+    assert refused.code == "VALIDATION_ERROR"
+    assert "corrected_input" not in refused.error
