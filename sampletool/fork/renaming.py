@@ -128,11 +128,13 @@ class Renaming:
         `command_words` are the first words of all commands, such as `config` and `lock`.
         """
         self._old = old
+        # The new project may contain the kit, or depend on it.
         self._keeps_kit_inside = new.kit == f"{new.package}.kit"
         self._new_name_by_rule = {}
         alternatives = []
         for rule in _rules(old, new, command_words):
             self._new_name_by_rule[rule.name] = rule.new
+            # The name of the group says which rule has matched.
             alternatives.append(f"(?P<{rule.name}>{rule.pattern})")
         # All names are replaced in one pass. With one pass for each rule, a later rule would find
         # its old name in a new name, for example `tool` in the new command `my-tool`.

@@ -264,12 +264,12 @@ def run_every_class(
 def _search(
     run: RunWithKill, kill_after: int | None, report_progress: Progress
 ) -> Generator[PlayedRun, None, None]:
-    """Yield one run of each class of schedules.
+    """Yield one run of each class of schedules, see reduction.py.
 
     Each run kills A after `kill_after` steps of A, or not at all if this is None.
     """
-    run_with_kill: Run = partial(run, kill_after=kill_after)
-    return Search(run_with_kill, report_progress).runs()
+    run_schedule: Run = partial(run, kill_after=kill_after)
+    return Search(run_schedule, report_progress).runs()
 
 
 def explore_variant(

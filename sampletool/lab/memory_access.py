@@ -25,7 +25,7 @@ import inspect
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Literal, NoReturn
@@ -143,15 +143,16 @@ class AccessFinder:
         """The method that finds the access of an instruction. It returns None if there is none."""
 
     def add_file(self, path: str, source: str, code: CodeType) -> None:
-        """Add a file, so that `find` finds the accesses in its code and in its functions."""
+        """Add a file, so that `find` finds the accesses in its code and in its functions.
+
+        `code` is the compiled `source`.
+        """
         tree = ast.parse(source)
         self._nodes_by_file[path] = nodes_by_position(tree)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute):
-                self._nodes_before_a_dot.add(node.value)
-        for each in code_and_inner_code(code):
-            self._assigned_names.update(names_assigned_in(each))
-            if not _CHANGE_ANY_NAME.isdisjoint(each.co_names):
+        self._nodes_before_a_dot.update(_nodes_before_a_dot(tree))
+        for function_code in code_and_inner_code(code):
+            self._assigned_names.update(names_assigned_in(function_code))
+            if _may_change_any_name(function_code):
                 self._any_name_may_change = True
 
     def has_file(self, path: str) -> bool:
@@ -159,16 +160,23 @@ class AccessFinder:
         return path in self._nodes_by_file
 
     def find(self, frame: FrameType) -> Access | None:
-        """Return the access of the next instruction of the frame. Return None if it has none."""
-        code = frame.f_code
-        instructions = self._instructions_by_code.get(code)
-        if instructions is None:
-            instructions = find_instructions(code, self._nodes_by_file[code.co_filename])
-            self._instructions_by_code[code] = instructions
+        """Return the use of shared memory that the next instruction of the frame makes.
+
+        Return None if this instruction uses no memory that another thread can change.
+        """
+        instructions = self._instructions_of(frame.f_code)
         instruction = instructions.get(frame.f_lasti)
         if instruction is None:
             return None
-        return self._find_by_kind[instruction.kind](instruction, frame)
+        find_access = self._find_by_kind[instruction.kind]
+        return find_access(instruction, frame)
+
+    def _instructions_of(self, code: CodeType) -> dict[int, Instruction]:
+        """Return the instructions of a function that may use shared memory, by their offset."""
+        if code not in self._instructions_by_code:
+            nodes = self._nodes_by_file[code.co_filename]
+            self._instructions_by_code[code] = find_instructions(code, nodes)
+        return self._instructions_by_code[code]
 
     def is_variable(self, name: str, value: object) -> bool:
         """Return whether threads can change the value of this module-level variable."""
@@ -338,6 +346,18 @@ class AccessFinder:
             if isinstance(value, FunctionType) and self.has_file(value.__code__.co_filename):
                 return True
         return False
+
+
+def _nodes_before_a_dot(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield each expression of a file of which an attribute is read, such as `x` in `x.y`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.value
+
+
+def _may_change_any_name(code: CodeType) -> bool:
+    """Return whether a function uses a function such as setattr(), which may assign to any name."""
+    return not _CHANGE_ANY_NAME.isdisjoint(code.co_names)
 
 
 def _write_access(name: str, resource: str) -> Access:

@@ -23,7 +23,9 @@ def place_of_this_process(own_directories: tuple[str, ...]) -> str:
 
 
 def place_of(innermost_frame: FrameType, own_directories: tuple[str, ...]) -> str:
-    """Return the place of the thread with this innermost frame.
+    """Return the place of the thread with this innermost frame, as a short text.
+
+    Two equal texts mean that the thread is at the same position with the same variables.
 
     The variables count only for code in `own_directories`. For other code, such as the standard
     library, only the position counts, because its variables may change without a reason.

@@ -59,6 +59,8 @@ from .stepped_worker import EveryStepWorker, Worker
 
 _BROKEN = "broken"
 """The note of the event that broke the invariant."""
+_STUCK = "nobody can go on"
+"""The note of the last event if all remaining workers wait permanently."""
 _MOST_STEPS = 500
 """The limit for the steps of one run. A worker in an endless loop would reach it."""
 
@@ -452,19 +454,32 @@ class Play:
 
     def _resume_blocked_workers(self) -> None:
         """Let blocked workers try to continue, in the order in which they were blocked."""
-        candidates = (*self.blocked_workers, *self.workers)
-        blocked = [worker for worker in candidates if worker.is_blocked]
-        self.blocked_workers = list(dict.fromkeys(blocked))
+        while True:
+            self._update_blocked_workers()
+            resumed = self._resume_first_possible()
+            if resumed is None:
+                return
+            step_name = resumed.current_step_name
+            current_steps = [step for step in self.variant.steps if step.name == step_name]
+            resumed.holds = any(step.takes_lock for step in current_steps)
+            self._record(resumed, step_name, "resumed")
+            # The step of this worker may let others continue, so try all of them again.
+
+    def _update_blocked_workers(self) -> None:
+        """Remove the workers that are no longer blocked. Add the others that are, at the end."""
+        still_blocked = [worker for worker in self.blocked_workers if worker.is_blocked]
+        for worker in self.workers:
+            if worker.is_blocked and worker not in still_blocked:
+                still_blocked.append(worker)
+        self.blocked_workers = still_blocked
+
+    def _resume_first_possible(self) -> Worker | None:
+        """Let each blocked worker try to continue, until one can. Return it, or None."""
         for worker in self.blocked_workers:
             worker.take_step()
             if not worker.is_blocked:
-                name = worker.current_step_name
-                current_steps = [step for step in self.variant.steps if step.name == name]
-                worker.holds = any(step.takes_lock for step in current_steps)
-                self._record(worker, name, "resumed")
-                # The step of this worker may let other workers continue.
-                self._resume_blocked_workers()
-                return
+                return worker
+        return None
 
     def _record(self, worker: Worker, step_name: str, outcome: EventOutcome) -> None:
         """Record a step or a fault, with the shared state after it. Judge this state."""
@@ -526,7 +541,7 @@ class Play:
         if reasons:
             verdict = "broken"
             reason = reasons[0]
-            self._mark_last_event()
+            self._note_problem_of_end()
         recording = Recording(
             scenario=self.scenario.name,
             variant=self.variant_name,
@@ -540,16 +555,17 @@ class Play:
         )
         return PlayedRun(recording, self.choices, tuple(self.turns), is_complete)
 
-    def _mark_last_event(self) -> None:
-        """Put a note on the last event, unless an event already has the note that it broke the run.
+    def _note_problem_of_end(self) -> None:
+        """Replace the note of the last event: the problem was found only at the end of the run.
 
-        The note means that this event broke the run, or that all remaining workers are stuck.
+        Do nothing if the problem was found earlier, so that an earlier event is noted as the cause.
         """
-        if not self.events or any(event.note == _BROKEN for event in self.events):
+        has_earlier_cause = any(event.note == _BROKEN for event in self.events)
+        if not self.events or has_earlier_cause:
             return
         note = _BROKEN
         if self._stuck_workers():
-            note = "nobody can go on"
+            note = _STUCK
         self.events[-1] = replace(self.events[-1], note=note)
 
     def _stuck_workers(self) -> list[str]:
@@ -559,9 +575,10 @@ class Play:
     def _judge_end(self) -> list[str]:
         """Judge the end of the run. Return a sentence for each problem of the whole run.
 
-        The problem that the variant explains comes first.
+        Raise UnexpectedOutcome if a worker has exited without a step.
         """
         stuck = self._stuck_workers()
+        # The judge collects the problems, also those of the steps before.
         if self.is_power_off:
             self.judge.find_problems_after_power_cut(self.taken_steps)
         elif not stuck:
@@ -571,8 +588,21 @@ class Play:
         if stuck:
             verb = "wait" if len(stuck) > 1 else "waits"
             reasons.insert(0, f"{' and '.join(stuck)} {verb} for ever.")
-        # False sorts before True, so a reason that contains the expected problem comes first.
-        return sorted(reasons, key=lambda reason: self.variant.expected_problem not in reason)
+        return self._expected_problem_first(reasons)
+
+    def _expected_problem_first(self, reasons: Sequence[str]) -> list[str]:
+        """Return the reasons, first those that contain the variant's expected problem.
+
+        The first reason is the one that the picture shows.
+        """
+        expected = []
+        others = []
+        for reason in reasons:
+            if self.variant.expected_problem in reason:
+                expected.append(reason)
+            else:
+                others.append(reason)
+        return expected + others
 
     def _crashes(self) -> list[str]:
         """Return a sentence for each crash of a worker, in a right variant.
@@ -614,7 +644,9 @@ def _next_token(worker: Worker) -> str:
 def _describe_taken_step(worker: Worker, step: Step) -> str:
     """Return the name of a step and, if it failed to create a file, the reason."""
     if not isinstance(worker, EveryStepWorker):
+        # The lab knows the effects of a step only if every call is a step.
         return step.name
+    # The call that uses files. The other events of the step belong to it.
     first_event = worker.step_events[0]
     if has_failed_to_create(first_event, worker.effects):
         return f"{step.name}: it exists"

@@ -154,16 +154,21 @@ class Refusals:
         Datetime.refusals = self
         datetime.datetime = Datetime  # type: ignore[misc]
 
-    def refuse_if_working(self, problem: str) -> None:
-        """Refuse the current call if a worker of the file makes it, with the line of the file."""
-        frame = self._calling_frame()
+    def refuse_call_of_worker(self, problem: str) -> None:
+        """Exit with an error if worker() in the learner's file has made the current call.
+
+        The error names the line of the call. Do nothing if other code has made the call, such as
+        another function of the file.
+        """
+        frame = self._frame_of_worker_call()
         if frame is None:
             return
-        line = f"line {frame.f_lineno}"
+        position = f"line {frame.f_lineno}"
         path = frame.f_code.co_filename
         if path != self._path:
-            line = f"{line} of {os.path.basename(path)}"
-        exit_with(f"{line}: worker() {problem}", REFUSED)
+            # The file imports another one, and the line is in that one.
+            position = f"{position} of {os.path.basename(path)}"
+        exit_with(f"{position}: worker() {problem}", REFUSED)
 
     def _refused_functions(self) -> Iterator[_RefusedFunction]:
         """Yield the functions that have no audit event and that a worker may not call."""
@@ -195,7 +200,7 @@ class Refusals:
 
         def refuse_or_call(*arguments: Any, **keywords: Any) -> Any:
             """Refuse the call if a worker makes it. Otherwise make it."""
-            self.refuse_if_working(function.problem)
+            self.refuse_call_of_worker(function.problem)
             return original(*arguments, **keywords)
 
         setattr(function.module, function.name, refuse_or_call)
@@ -206,7 +211,7 @@ class Refusals:
 
         def sleep(seconds: Any) -> None:
             """Sleep, unless a worker calls this."""
-            if self._calling_frame() is None:
+            if self._frame_of_worker_call() is None:
                 original(seconds)
 
         time.sleep = sleep
@@ -215,7 +220,7 @@ class Refusals:
         """Refuse an audit event that cannot be stepped, or that changes a file elsewhere."""
         problem = self._find_problem(event, arguments)
         if problem is not None:
-            self.refuse_if_working(problem)
+            self.refuse_call_of_worker(problem)
         for path in _changed_paths(event, arguments):
             if isinstance(path, int):
                 # A descriptor. The opening of its file was checked.
@@ -242,10 +247,11 @@ class Refusals:
         family = event.partition(".")[0]
         return _CANNOT_BE_STEPPED.get(event, _CANNOT_BE_STEPPED.get(family))
 
-    def _calling_frame(self) -> FrameType | None:
-        """Return the frame of the file that makes the current call. Return None if it is no worker.
+    def _frame_of_worker_call(self) -> FrameType | None:
+        """Return the frame in the learner's files that has made the current call.
 
-        A call of the tool's own code does not count, even if the file has called this code.
+        Return None if worker() does not run, or if code of the tool has made the call. This is
+        true even if the file has called this code.
         """
         if self.current_function != "worker":
             return None
@@ -271,21 +277,23 @@ class Datetime(datetime.datetime):
     @classmethod
     def now(cls, tz: Any = None) -> Any:
         """Return the present time, like datetime.now()."""
-        cls.refusals.refuse_if_working(f"reads the clock (datetime.now); {_INSTEAD_OF_THE_CLOCK}")
+        cls.refusals.refuse_call_of_worker(
+            f"reads the clock (datetime.now); {_INSTEAD_OF_THE_CLOCK}"
+        )
         return super().now(tz)
 
     @classmethod
     def utcnow(cls) -> Any:
         """Return the present time, like datetime.utcnow()."""
         problem = f"reads the clock (datetime.utcnow); {_INSTEAD_OF_THE_CLOCK}"
-        cls.refusals.refuse_if_working(problem)
+        cls.refusals.refuse_call_of_worker(problem)
         return super().utcnow()
 
     @classmethod
     def today(cls) -> Any:
         """Return the present time, like datetime.today()."""
         problem = f"reads the clock (datetime.today); {_INSTEAD_OF_THE_CLOCK}"
-        cls.refusals.refuse_if_working(problem)
+        cls.refusals.refuse_call_of_worker(problem)
         return super().today()
 
 

@@ -133,11 +133,15 @@ class SteppedLock:
 
     def _stop_before(self, operation: _Operation, caller: FrameType) -> None:
         """Stop the current worker before it uses this lock. `caller` is the frame that uses it."""
+        # The effect on this lock is the only effect of the step.
+        effects = {self._resource: operation.effect}
         self._threads.stop(
-            caller,
-            operation.event,
-            self.name(),
-            {self._resource: operation.effect},
+            frame=caller,
+            event=operation.event,
+            name=self.name(),
+            effects=effects,
+            # The lab needs these facts for the name of the step, and to ask whether the lock is
+            # free.
             verb=operation.verb,
             lock=self._resource,
         )

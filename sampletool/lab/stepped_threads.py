@@ -9,7 +9,6 @@ import json
 import pickle
 import socket
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,20 +45,18 @@ class ThreadedProcess:
         env: Mapping[str, str],
         cwd: Path,
     ) -> None:
-        """Start `python -m module SOCKET ARGUMENTS`."""
-        self._exit_stack = ExitStack()
-        our_socket, their_socket = socket.socketpair()
-        descriptor = str(their_socket.fileno())
-        self._process = fork_server.start(
-            ["-m", module, descriptor, *arguments],
-            env=env,
-            cwd=cwd,
-            pass_fds=[their_socket.fileno()],
-        )
-        their_socket.close()
-        our_socket.settimeout(_PATIENCE_SECONDS)
-        self._socket = self._exit_stack.enter_context(our_socket)
-        self._lines = self._exit_stack.enter_context(our_socket.makefile("rb"))
+        """Start `python -m module SOCKET ARGUMENTS`. `__exit__` ends the process."""
+        self._socket, socket_of_process = socket.socketpair()
+        with socket_of_process:
+            descriptor = socket_of_process.fileno()
+            self._process = fork_server.start(
+                ["-m", module, str(descriptor), *arguments],
+                env=env,
+                cwd=cwd,
+                pass_fds=[descriptor],
+            )
+        self._socket.settimeout(_PATIENCE_SECONDS)
+        self._lines = self._socket.makefile("rb")
         self.shared_state = ""
         """The state of the shared variables after the last step, as the program reports it."""
         self.locks_held: set[str] = set()
@@ -84,7 +81,8 @@ class ThreadedProcess:
     def __exit__(self, *_error: object) -> None:
         # A thread that waits for a lock would keep the process alive for ever.
         self._process.kill()
-        self._exit_stack.close()
+        self._lines.close()
+        self._socket.close()
         self._process.__exit__()
 
     def resume(self, worker_name: str) -> "Report":

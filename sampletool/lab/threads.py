@@ -36,6 +36,27 @@ _new_real_lock = _thread.allocate_lock
 _process_time = time.process_time
 
 
+class _Turn:
+    """The permission of one thread to run. Another thread gives it, and it lasts until a stop."""
+
+    def __init__(self) -> None:
+        # The lock is free only from give() until the thread continues.
+        self._lock = _new_real_lock()
+        self._lock.acquire()
+
+    def give(self) -> None:
+        """Let the thread continue. Another thread calls this, then waits for its own turn."""
+        self._lock.release()
+
+    def wait(self) -> None:
+        """Stop until it is the turn of the thread. The thread itself calls this."""
+        self._lock.acquire()
+
+    def wait_at_most(self, seconds: float) -> bool:
+        """Stop like `wait`, but not longer than this. Return whether it is the thread's turn."""
+        return self._lock.acquire(timeout=seconds)
+
+
 class WorkerThread:
     """One worker, which runs in a thread of its own."""
 
@@ -57,13 +78,11 @@ class WorkerThread:
         """The frame and line in which it has loaded an object that other threads may change."""
         self.instructions_since_stop = 0
         self._work = work
-        self._permission = _new_real_lock()
-        """The thread takes this lock to continue. It is taken while the thread stands still."""
-        self._permission.acquire()
+        self._turn = _Turn()
 
     def main(self, threads: "Threads") -> None:
         """Wait until the worker may start, and run it. This is the function of the thread."""
-        self.wait_for_permission()
+        self.wait_for_turn()
         sys.settrace(threads.trace)
         try:
             self.outcome = self._work(self.name)
@@ -73,16 +92,16 @@ class WorkerThread:
         sys.settrace(None)
         threads.return_to_main_thread(self)
 
-    def give_permission(self) -> None:
+    def give_turn(self) -> None:
         """Let the thread continue. The main thread calls this."""
         self.next_stop = None
         self.effects = {}
         self.instructions_since_stop = 0
-        self._permission.release()
+        self._turn.give()
 
-    def wait_for_permission(self) -> None:
+    def wait_for_turn(self) -> None:
         """Stop the thread until it may continue. The thread itself calls this."""
-        self._permission.acquire()
+        self._turn.wait()
 
 
 class Threads:
@@ -99,9 +118,7 @@ class Threads:
         self._locks_created = 0
         """The number of locks that the main thread has created."""
         self._describe = describe
-        self._main_permission = _new_real_lock()
-        """The main thread takes this lock to continue after a step of a worker."""
-        self._main_permission.acquire()
+        self._turn_of_main_thread = _Turn()
 
     def start(self, worker: WorkerThread) -> None:
         """Start the thread of a worker, and let it run to its first stop."""
@@ -111,14 +128,14 @@ class Threads:
     def resume(self, worker: WorkerThread) -> None:
         """Let a worker run to its next stop, while all other threads stand still."""
         self.current = worker
-        worker.give_permission()
+        worker.give_turn()
         self._wait_for_worker()
         self.current = None
 
     def _wait_for_worker(self) -> None:
         """Wait until the current worker stops. Refuse the file if the worker only waits."""
         cpu_seconds = _process_time()
-        while not self._main_permission.acquire(timeout=_PATIENCE_SECONDS):
+        while not self._turn_of_main_thread.wait_at_most(_PATIENCE_SECONDS):
             previous_cpu_seconds = cpu_seconds
             cpu_seconds = _process_time()
             if cpu_seconds - previous_cpu_seconds < _LEAST_CPU_SECONDS:
@@ -127,7 +144,7 @@ class Threads:
     def return_to_main_thread(self, worker: WorkerThread) -> None:
         """Let the main thread continue. Called in the thread of the worker."""
         assert self.current is worker
-        self._main_permission.release()
+        self._turn_of_main_thread.give()
 
     def next_lock_number(self) -> str:
         """Return a number for a lock that the current thread creates.
@@ -168,12 +185,9 @@ class Threads:
         assert worker is not None
         worker.next_stop = {"event": event, "name": name, **self._describe(frame), **facts}
         self.return_to_main_thread(worker)
-        worker.wait_for_permission()
+        worker.wait_for_turn()
         worker.effects = effects
-        # Python 3.11 and 3.12 write the variables of a traced frame back after this, also those
-        # that it shares with other functions. Reading them again undoes that another thread's
-        # assignment is lost (https://github.com/python/cpython/issues/74929).
-        _ = frame.f_locals
+        _read_variables_again(frame)
 
     def _count_instruction(self, worker: WorkerThread, frame: FrameType) -> None:
         """Count an instruction of a worker. Refuse the file if it is in an endless loop."""
@@ -194,4 +208,21 @@ class Threads:
             # The line has loaded an object before, and may look into it at any instruction. For
             # example, `items == other` loads both names, and then compares what is in them.
             effects[OBJECTS] = READ
-        self.stop(frame, access.event, access.name, effects, verb=access.verb)
+        self.stop(
+            frame=frame,
+            event=access.event,
+            name=access.name,
+            effects=effects,
+            verb=access.verb,
+        )
+
+
+def _read_variables_again(frame: FrameType) -> None:
+    """Read the variables of a traced frame, so that no assignment of another thread is lost.
+
+    After the trace function, Python 3.11 and 3.12 write back the variables that the frame shares
+    with other functions. They write the values that they have read last. During the stop, another
+    thread may have assigned newer values (https://github.com/python/cpython/issues/74929).
+    """
+    # Reading this attribute reads all variables.
+    _ = frame.f_locals

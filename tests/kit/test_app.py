@@ -22,23 +22,23 @@ from sampletool.kit.contract.errors import NoWorkspace
 from sampletool.kit.contract.text import MAX_ECHOED_CHARACTERS
 from sampletool.kit.safety.signals import HANDLED, Signals
 from sampletool.kit.testing import console
-from sampletool.kit.testing.added_command import start_added
 from sampletool.kit.testing.forked import run_python, start_python
+from sampletool.kit.testing.probe import start_probe
 from sampletool.kit.testing.tool import COMMAND, Process, Ran, Tool, check_envelope, ended
 
 _LONGEST_SECONDS = 45
 
 
-def run_added(tool: Tool, body: str, *args: str) -> Ran:
+def run_probe(tool: Tool, body: str, *args: str) -> Ran:
     """Run the tool with one more command, which has this body, and return its result."""
-    return ended(start_added(tool, body, *args))
+    return ended(start_probe(tool, body, *args))
 
 
 def test_progress_is_a_line_of_its_own_in_jsonl_and_nothing_elsewhere(tool: Tool) -> None:
-    body = "ctx.obj.emit({'event': 'half'}); return Result(1)"
+    body = "context.emit({'event': 'half'}); return Result(1)"
 
-    lines = run_added(tool, body, "--format", "jsonl").stdout.splitlines()
-    alone = run_added(tool, body, "--format", "json").response
+    lines = run_probe(tool, body, "--format", "jsonl").stdout.splitlines()
+    alone = run_probe(tool, body, "--format", "json").response
 
     assert [json.loads(line).get("event") for line in lines] == ["half", None]
     assert (json.loads(lines[-1])["ok"], alone["ok"]) == (True, True)
@@ -51,8 +51,8 @@ with context.hold(Path("x.lock").absolute(), "x", "exclusive", 1.0) as hold:
 return Result(1)
 """
 
-    verbose = run_added(tool, body, "--verbose")
-    plain = run_added(tool, body)
+    verbose = run_probe(tool, body, "--verbose")
+    plain = run_probe(tool, body)
 
     beginnings = [line.partition(" by ")[0] for line in verbose.stderr.decode().splitlines()]
     assert beginnings == [
@@ -99,7 +99,7 @@ def pipe_that_nobody_reads() -> Iterator[int]:
 def test_stdout_has_only_the_response_even_if_a_library_prints(tool: Tool) -> None:
     body = "print('noise'); os.write(1, b'more'); os.system('echo most'); return Result(1)"
 
-    ran = run_added(tool, body)
+    ran = run_probe(tool, body)
 
     assert ran.data == {"said": 1}
     for word in (b"noise", b"more", b"most"):
@@ -109,14 +109,14 @@ def test_stdout_has_only_the_response_even_if_a_library_prints(tool: Tool) -> No
 def test_the_response_of_a_command_that_takes_stdout_is_on_stderr(tool: Tool) -> None:
     body = "os.write(context.take_stdout(), b'mine'); os.write(1, b'noise'); return Result(1)"
 
-    ran = run_added(tool, body)
+    ran = run_probe(tool, body)
 
     assert (ran.status, ran.stdout) == (0, b"mine")
     assert b'noise{"ok":true' in ran.stderr
 
 
 def test_a_crash_is_one_error_without_a_traceback_and_a_private_report(tool: Tool) -> None:
-    ran = run_added(tool, "raise KeyError('postgresql://u:hunter2@h/d')")
+    ran = run_probe(tool, "raise KeyError('postgresql://u:hunter2@h/d')")
 
     assert (ran.status, ran.code) == (1, "INTERNAL_ERROR")
     assert b"Traceback" not in ran.stderr
@@ -129,7 +129,7 @@ def test_a_crash_is_one_error_without_a_traceback_and_a_private_report(tool: Too
 def test_a_crash_report_that_cannot_be_saved_is_on_stderr(tool: Tool) -> None:
     (Path(tool.environ["TMPDIR"]) / f"tool-{os.geteuid()}").write_text("in the way")
 
-    ran = run_added(tool, "raise KeyError('x')")
+    ran = run_probe(tool, "raise KeyError('x')")
 
     assert ran.code == "INTERNAL_ERROR"
     assert b"KeyError" in ran.stderr
@@ -146,7 +146,7 @@ def test_a_crash_report_that_cannot_be_saved_is_on_stderr(tool: Tool) -> None:
     ],
 )
 def test_a_command_that_misbehaves_has_a_response_too(tool: Tool, body: str) -> None:
-    ran = run_added(tool, body)
+    ran = run_probe(tool, body)
 
     assert ran.code == "INTERNAL_ERROR"
     assert ran.meta.get("command") == "probe"
@@ -298,7 +298,7 @@ def test_the_same_state_gives_the_same_data(tool: Tool) -> None:
 
 
 def test_the_timeout_ends_a_command(tool: Tool) -> None:
-    ran = run_added(tool, "ctx.obj.signals.wait(30); ctx.obj.signals.check()", "--timeout", "200ms")
+    ran = run_probe(tool, "context.signals.wait(30); context.signals.check()", "--timeout", "200ms")
 
     assert (ran.status, ran.code) == (10, "TIMEOUT")
 
@@ -391,7 +391,7 @@ def test_a_response_that_cannot_be_built_is_replaced_by_a_fixed_one(tool: Tool) 
 def test_a_command_whose_session_is_removed_meanwhile_has_a_response(tool: Tool) -> None:
     body = "import shutil; shutil.rmtree(context.session_directory); return Result('done')"
 
-    ran = run_added(tool, body)
+    ran = run_probe(tool, body)
 
     assert ran.data == {"said": "done"}
 
@@ -454,7 +454,7 @@ def unread_bytes(descriptor: int) -> int:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_wait_for_a_reader_of_stdout(tool: Tool, number: signal.Signals) -> None:
-    process = start_added(tool, _RETURN_1_MB)
+    process = start_probe(tool, _RETURN_1_MB)
     wait_until_the_pipe_is_full(process)
 
     process.send_signal(number)
@@ -463,7 +463,7 @@ def test_a_signal_ends_the_wait_for_a_reader_of_stdout(tool: Tool, number: signa
 
 
 def test_the_timeout_ends_the_wait_for_a_reader_of_stdout(tool: Tool) -> None:
-    process = start_added(tool, f"context.signals.limit(2); {_RETURN_1_MB}")
+    process = start_probe(tool, f"context.signals.limit(2); {_RETURN_1_MB}")
 
     assert process.wait(30) == 10
     assert process.stderr is not None
@@ -473,7 +473,7 @@ def test_the_timeout_ends_the_wait_for_a_reader_of_stdout(tool: Tool) -> None:
 def test_a_signal_ends_the_wait_for_a_reader_of_stderr(tool: Tool) -> None:
     """Naive: a process that writes to a full pipe waits in the kernel, with its lock."""
     body = f"{_FILL_STDERR}; context.notice('never read'); return Result('')"
-    process = start_added(tool, body)
+    process = start_probe(tool, body)
     wait_until_the_pipe_is_full(process, "stderr")
 
     process.send_signal(signal.SIGTERM)
@@ -487,7 +487,7 @@ def test_the_timeout_ends_the_wait_for_a_reader_of_stderr(tool: Tool) -> None:
     limit = "context.signals.limit(2)"
     body = f"{limit}; {_FILL_STDERR}; context.notice('never read'); return Result('')"
 
-    process = start_added(tool, body)
+    process = start_probe(tool, body)
 
     with suppress(subprocess.TimeoutExpired):
         process.wait(20)
@@ -495,8 +495,8 @@ def test_the_timeout_ends_the_wait_for_a_reader_of_stderr(tool: Tool) -> None:
 
 
 def test_a_slow_reader_gets_the_whole_response_even_if_stdout_does_not_block(tool: Tool) -> None:
-    process = start_added(
-        tool, f"os.set_blocking(3, False); {_RETURN_1_MB}", before="os.dup2(1, 3)"
+    process = start_probe(
+        tool, f"os.set_blocking(3, False); {_RETURN_1_MB}", before="import os; os.dup2(1, 3)"
     )
     wait_until_the_pipe_is_full(process)
     with pytest.raises(subprocess.TimeoutExpired):
@@ -510,7 +510,7 @@ def test_a_slow_reader_gets_the_whole_response_even_if_stdout_does_not_block(too
 
 
 def test_a_signal_while_the_response_is_read_changes_nothing(tool: Tool) -> None:
-    process = start_added(tool, _RETURN_1_MB)
+    process = start_probe(tool, _RETURN_1_MB)
     assert process.stdout is not None
     read = process.stdout.read(100_000)
 
@@ -522,7 +522,7 @@ def test_a_signal_while_the_response_is_read_changes_nothing(tool: Tool) -> None
 
 
 def test_a_signal_at_the_end_is_reported_with_the_result(tool: Tool) -> None:
-    process = start_added(tool, "os.kill(os.getpid(), signal.SIGTERM); return Result('done')")
+    process = start_probe(tool, "os.kill(os.getpid(), signal.SIGTERM); return Result('done')")
 
     stdout, _ = process.communicate(timeout=30)
 
@@ -540,7 +540,7 @@ os.kill(os.getpid(), signal.SIGTERM)
 raise DeadlineExceeded(1.0, uncertain_change="the order")
 """
 
-    ran = ended(start_added(tool, body))
+    ran = ended(start_probe(tool, body))
 
     assert (ran.status, ran.code) == (10, "TIMEOUT")
     assert ran.error["context"]["outcome"] == "unknown"
@@ -554,7 +554,7 @@ error = CommandIncomplete(file="x", missing="y")
 raise error.with_kept_copy("/tmp/copy", "Your version is in /tmp/copy.")
 """
 
-    ran = ended(start_added(tool, body))
+    ran = ended(start_probe(tool, body))
 
     assert (ran.status, ran.code) == (-signal.SIGTERM, "INTERRUPTED")
     assert ran.error["suggestion"] == "Your version is in /tmp/copy."
@@ -570,13 +570,13 @@ context.exit_stack.callback(close)
 
 
 def test_a_failure_to_close_something_is_reported_after_a_success(tool: Tool) -> None:
-    ran = run_added(tool, f"{_FAIL_TO_CLOSE}\nreturn Result(1)")
+    ran = run_probe(tool, f"{_FAIL_TO_CLOSE}\nreturn Result(1)")
 
     assert ran.code == "INTERNAL_ERROR"
 
 
 def test_a_failure_to_close_something_does_not_hide_the_failure_before(tool: Tool) -> None:
-    ran = run_added(tool, f"{_FAIL_TO_CLOSE}\ncontext.workspace")
+    ran = run_probe(tool, f"{_FAIL_TO_CLOSE}\ncontext.workspace")
 
     assert ran.code == "NO_WORKSPACE"
 
@@ -644,7 +644,7 @@ def test_a_signal_from_a_server_ends_a_command() -> None:
 
 
 def test_a_line_on_stderr_cannot_move_the_cursor(tool: Tool) -> None:
-    ran = ended(start_added(tool, r"context.notice('from \x1b[2J elsewhere'); return Result(1)"))
+    ran = ended(start_probe(tool, r"context.notice('from \x1b[2J elsewhere'); return Result(1)"))
 
     assert ran.stderr == rb"from \x1b[2J elsewhere" + b"\n"
 
@@ -664,7 +664,7 @@ def test_the_setting_jobs_is_the_number_of_parallel_jobs(
 ) -> None:
     tool.environ["TOOL_JOBS"] = setting
 
-    ran = run_added(tool, "return Result(context.jobs())")
+    ran = run_probe(tool, "return Result(context.jobs())")
 
     assert ran.data == {"said": expected}
 
@@ -740,8 +740,8 @@ context.set_command_line(context.command_line._replace(spec=spec).with_options(o
 return Result("requested")
 """
 
-    printing = ended(start_added(tool, body.format(prints_value=True)))
-    silent = ended(start_added(tool, body.format(prints_value=False)))
+    printing = ended(start_probe(tool, body.format(prints_value=True)))
+    silent = ended(start_probe(tool, body.format(prints_value=False)))
 
     assert printing.stdout == b"requested\n"
     assert silent.stdout == b""
@@ -791,7 +791,7 @@ def test_meta_has_the_duration_and_the_directory_with_verbose(tool: Tool) -> Non
 def test_meta_has_a_session_id_that_was_given_or_used(tool: Tool) -> None:
     by_option = tool("config", "get", "jobs", "--session-id", "s-1").meta
     by_variable = tool("config", "get", "jobs", TOOL_SESSION_ID="s-2").meta
-    used = ended(start_added(tool, "return Result(context.session_directory.name)"))
+    used = ended(start_probe(tool, "return Result(context.session_directory.name)"))
 
     assert by_option["session_id"] == "s-1"
     assert by_variable["session_id"] == "s-2"
@@ -806,7 +806,7 @@ def test_meta_has_the_time_that_locks_were_waited_for(tool: Tool) -> None:
         "return Result(1)"
     )
 
-    assert ended(start_added(tool, body)).meta["waited_ms"] >= 7
+    assert ended(start_probe(tool, body)).meta["waited_ms"] >= 7
 
 
 def test_the_log_has_the_duration_and_the_directory_of_every_command(tool: Tool) -> None:
@@ -842,7 +842,7 @@ context.crashed_holder = Record(
 return Result(1)
 """
 
-    recovered_from = ended(start_added(tool, body)).meta["recovered_from"]
+    recovered_from = ended(start_probe(tool, body)).meta["recovered_from"]
 
     assert recovered_from == {"pid": 77, "command": "build", "started_at": "t"}
 
@@ -901,7 +901,7 @@ def test_a_failure_after_a_signal_is_reported_as_an_interruption(
 ) -> None:
     body = f"os.kill(os.getpid(), {int(signal_number)}); raise RuntimeError('cut off')"
 
-    ran = ended(start_added(tool, body))
+    ran = ended(start_probe(tool, body))
 
     assert ran.status == -signal_number
     assert ran.code == "INTERRUPTED"
@@ -919,6 +919,6 @@ class Passed:
 return Passed()
 """
 
-    ran = ended(start_added(tool, body))
+    ran = ended(start_probe(tool, body))
 
     assert (ran.status, ran.meta["exit_code"]) == (0, 0)

@@ -14,8 +14,8 @@ from sampletool import PROGRAM, __version__
 from sampletool.kit import start
 from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import HANDLED
-from sampletool.kit.testing.added_command import start_added
 from sampletool.kit.testing.forked import run_python
+from sampletool.kit.testing.probe import start_probe
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
 from sampletool.kit.testing.waiting import wait_until
 
@@ -248,7 +248,7 @@ def test_an_interrupt_that_the_parent_ignores_stays_ignored(tool: Tool) -> None:
     body = "return Result(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)"
     ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
-    ran = ended(start_added(tool, body, before=ignore))
+    ran = ended(start_probe(tool, body, before=ignore))
 
     assert ran.data == {"said": True}
 
@@ -295,7 +295,7 @@ with Children(context.signals) as children:
     ended = children.next_exit()
 return Result(ended.output_tail)
 """
-    process = start_added(tool, body, before=_BLOCK_SIGNALS)
+    process = start_probe(tool, body, before=_BLOCK_SIGNALS)
 
     ran = ended(process)
 
@@ -335,7 +335,7 @@ with Children(context.signals) as children:
     context.signals.limit(0)
     children.next_exit()
 """
-    process = start_added(tool, body, before=_BLOCK_SIGNALS)
+    process = start_probe(tool, body, before=_BLOCK_SIGNALS)
 
     ran = ended(process)
 
@@ -354,7 +354,7 @@ threading.Thread(target=threading.Event().wait).start()
 return Result("done")
 """
 
-    ran = ended(start_added(tool, body))
+    ran = ended(start_probe(tool, body))
 
     assert (ran.data, ran.stderr) == ({"said": "done"}, b"half a line")
 

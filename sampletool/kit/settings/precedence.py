@@ -105,19 +105,22 @@ class Settings:
             yield Source("default", setting["default"], "default")
 
     def _sources_of_this_command(self, name: str, known: KnownSetting) -> Iterator[Source]:
-        """Yield the flag and the environment variable of a known setting, if they are set."""
+        """Yield the flag and the environment variable of a known setting, if they are set.
+
+        If the variable is not set, yield that of the first former name that has one.
+        """
         if name in self.flags:
             yield Source("flag", self.flags[name], f"--{name.replace('_', '-')}")
-        for written_name in (name, *known.get("former_names", ())):
-            variable_name = env_variable(written_name)
-            text = os.environ.get(variable_name)
+        text = os.environ.get(env_variable(name))
+        if text:
+            yield Source("environment", _value_of_variable(text, known), env_variable(name))
+            return
+        for former_name in known.get("former_names", ()):
+            variable = env_variable(former_name)
+            text = os.environ.get(variable)
             if text:
-                value: TomlValue = text
-                # A variable is always text. In a file, these kinds can be numbers: `jobs = 4`.
-                if known["kind"] in ("count", "duration"):
-                    value = parse_value(text)
-                former_name = None if written_name == name else written_name
-                yield Source("environment", value, variable_name, former_name)
+                value = _value_of_variable(text, known)
+                yield Source("environment", value, variable, former_name)
                 return
 
     def _sources_in_file(
@@ -186,6 +189,14 @@ class Settings:
     def version(self) -> str:
         """The version of the file that `config set` changes."""
         return self.texts[self.scopes[0].name].version
+
+
+def _value_of_variable(text: str, known: KnownSetting) -> TomlValue:
+    """Return the value of a setting that an environment variable gives as text."""
+    # In a file, these kinds can be numbers: `jobs = 4`.
+    if known["kind"] in ("count", "duration"):
+        return parse_value(text)
+    return text
 
 
 def outdated_message(name: str, source: Source) -> str | None:

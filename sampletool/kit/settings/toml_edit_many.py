@@ -11,6 +11,7 @@ names the key.
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from ..safety.toml_file import parse
 from .toml_check import find_difference, reads_as, with_value
@@ -27,7 +28,7 @@ from .toml_edit import (
     set_value,
     table_at,
 )
-from .toml_key import KeyPath, TomlValue, show_key, show_value, value_at
+from .toml_key import KeyPath, TomlTable, TomlValue, show_key, show_value, value_at
 
 _Values = Mapping[KeyPath, TomlValue]
 
@@ -84,41 +85,73 @@ def _replace_values(text: str, values: _Values) -> str | None:
     if is_expensive(text):
         return None
     document = parse(text)
-    placeholders = {path: f"placeholder-{os.urandom(16).hex()}" for path in values}
-    old_value_texts = {}
+    template = _template_of(text, document, values)
+    if template is None:
+        return None
+
+    # Fill the gaps twice: with the old values, to compare the result with the old text, and with
+    # the new values.
+    old_text = template.text
+    new_text = template.text
+    expected = document
+    for path, gap in template.gaps.items():
+        # The brackets detect a comment behind the value: the last one would be a part of it.
+        old_value = value_at(document, path)
+        if not reads_as(f"value = [{gap.old_value}]", {"value": [old_value]}):
+            return None
+        old_text = old_text.replace(gap.placeholder, gap.old_value)
+        new_text = new_text.replace(gap.placeholder, show_value(values[path]))
+        expected = with_value(expected, path, values[path])
+    # If tomlkit has changed anything outside of the gaps, the old values do not give the old text.
+    has_other_changes = old_text != text
+    if has_other_changes or not reads_as(new_text, expected):
+        return None
+    return new_text
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """The position of one value in a template."""
+
+    placeholder: str
+    """The text in place of the value, with its quotation marks. It occurs only once."""
+    old_value: str
+    """The value, as the text before has it."""
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A TOML text with a placeholder in place of some values."""
+
+    text: str
+    gaps: Mapping[KeyPath, _Gap]
+    """The gap of each key that gets another value."""
+
+
+def _template_of(text: str, document: TomlTable, values: _Values) -> _Template | None:
+    """Return the text with a gap at each of these keys. Return None if tomlkit cannot edit it.
+
+    `document` is the parsed text. Raise CannotEdit if a key is a table that is not written as a
+    value.
+    """
+    gaps = {}
 
     def put_placeholders(edited_document: EditedTable) -> None:
-        for path, placeholder in placeholders.items():
-            refuse_wrong_kind(document, path, values[path])
+        for path, new_value in values.items():
+            refuse_wrong_kind(document, path, new_value)
             table = table_at(edited_document, path[:-1])
             item = table[path[-1]]
             if not is_written_as_value(item):
                 raise CannotEdit(path, "it is a table")
-            old_value_texts[path] = item.as_string()
+            # The random part makes sure that the text does not contain it yet.
+            placeholder = f"placeholder-{os.urandom(16).hex()}"
+            gaps[path] = _Gap(placeholder=f'"{placeholder}"', old_value=item.as_string())
             table[path[-1]] = placeholder
 
-    template = edit(text, put_placeholders)
-    if template is None:
+    text_with_gaps = edit(text, put_placeholders)
+    if text_with_gaps is None:
         return None
-
-    old_text = template
-    new_text = template
-    expected = document
-    for path, placeholder in placeholders.items():
-        old_value_text = old_value_texts[path]
-        # The brackets detect a comment behind the value: the last one would be a part of it.
-        old_value = value_at(document, path)
-        if not reads_as(f"value = [{old_value_text}]", {"value": [old_value]}):
-            return None
-        gap = f'"{placeholder}"'
-        old_text = old_text.replace(gap, old_value_text)
-        new_text = new_text.replace(gap, show_value(values[path]))
-        expected = with_value(expected, path, values[path])
-    # With the old values in its gaps, the template is the old text, unless tomlkit has also changed
-    # something else.
-    if old_text != text or not reads_as(new_text, expected):
-        return None
-    return new_text
+    return _Template(text_with_gaps, gaps)
 
 
 def _add_keys(text: str, new_keys: _Values) -> str | None:

@@ -47,8 +47,8 @@ class _Server:
         self._request_socket = request_socket
         self._request_lines = request_socket.makefile("rb")
         self._children_by_pid: dict[int, _Child] = {}
-        # Python writes a byte to this pipe for each signal. So select() notices a child that
-        # exits just before select() begins to wait.
+        # serve() makes Python write a byte to this pipe for each signal, such as SIGCHLD. The byte
+        # stays in the pipe, so select() also notices a child that exits just before it waits.
         self._wakeup_reader, self._wakeup_writer = os.pipe()
         os.set_blocking(self._wakeup_writer, False)
         self._selector = selectors.DefaultSelector()

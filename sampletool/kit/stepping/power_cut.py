@@ -101,14 +101,21 @@ class _Disk:
         """The changes of names since the directory was last flushed."""
 
     def apply(self, event: Event) -> None:
-        """Apply the change of an event to the directory."""
-        name = os.path.basename(event.path)
+        """Apply the change of an event to the directory.
+
+        A change of a content or a name can be lost until a flush stores it on the disk.
+        """
         if event.name == "os.sync":
             self._flush_everything()
-        elif event.path == self._directory:
-            if event.name == "os.fsync":
-                self._flush_names()
-        elif event.name == "open":
+        elif event.path != self._directory:
+            self._apply_to_file(event)
+        elif event.name == "os.fsync":
+            self._flush_names()
+
+    def _apply_to_file(self, event: Event) -> None:
+        """Apply the change of an event to the file that it names."""
+        name = os.path.basename(event.path)
+        if event.name == "open":
             self._open(name, event.facts["flags"])
         elif event.name == "os.write":
             file = self._file_by_name[name]

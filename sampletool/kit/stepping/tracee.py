@@ -25,7 +25,6 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,8 +127,8 @@ class Tracee:
             return
         self._is_reporting = True
         try:
-            was_reported = self._stop_before(event, paths, facts)
-            if was_reported and event == "fcntl.flock":
+            tracer_decided = self._stop_before(event, paths, facts)
+            if tracer_decided and event == "fcntl.flock":
                 # The program's own call follows, and must not have to wait.
                 self._take_lock_without_waiting(paths, facts["descriptor"], facts["operation"])
         finally:
@@ -138,48 +137,53 @@ class Tracee:
     def _take_lock_without_waiting(
         self, paths: Sequence[str], descriptor: int, operation: int
     ) -> None:
-        """Take the lock that a call of flock() would wait for. Stop as `blocked` until it is free.
+        """Take the lock that the program is about to ask for with flock(), when it is free.
 
-        Do nothing for calls that do not wait.
+        As long as it is not free, stop with the event `blocked`. The tracer decides when to try
+        again. Do nothing for calls that do not wait for a lock.
         """
         if operation & fcntl.LOCK_UN:
             return
         self._reported_calls.remember_lock(descriptor)
         if operation & fcntl.LOCK_NB:
             return
-        while True:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
-                return
-            facts = {"operation": operation, "descriptor": descriptor}
-            was_reported = self._stop_before(BLOCKED, paths, facts)
-            if not was_reported:
-                # The tracer does not decide about this call any more, so let the call wait.
+        facts = {"operation": operation, "descriptor": descriptor}
+        while not _try_lock(descriptor, operation):
+            tracer_decided = self._stop_before(BLOCKED, paths, facts)
+            if not tracer_decided:
+                # The program's own call follows, and waits for the lock.
                 return
 
     def _stop_before(self, event: str, paths: Sequence[str], facts: Facts) -> bool:
         """Stop before an event, and follow the tracer's commands until the process continues.
 
-        Return whether the event happens under the control of the tracer: False if the event is not
-        watched, and after a signal to another thread than the main thread.
+        Return whether the tracer decided that it continues. That is not so in two cases: the event
+        is not watched, or this thread has sent a signal to the main thread. Raise OSError if the
+        event should fail.
         """
         if not self._is_watched(paths):
             return False
         while True:
             self._send({"event": event, "paths": paths, **describe(), **facts})
-            command, number = self._receive_command(facts)
+            command, argument = self._receive_command(facts)
             if command == Command.GO:
                 self._report_effects(event, paths, facts)
                 return True
             if command == Command.FREE:
+                # From now on, no event is watched.
                 self._watched_directory = None
                 return True
             if command == Command.RAISE:
-                raise OSError(number, os.strerror(number), paths[0])
+                error_number = argument
+                raise OSError(error_number, os.strerror(error_number), paths[0])
             assert command == Command.SIGNAL
-            os.kill(self._pid, number)
-            if threading.current_thread() is not threading.main_thread():
-                # This thread waits for a lock. The effect of the signal is in the main thread.
+            signal_number = argument
+            # In the main thread, the signal handler runs before the next line.
+            os.kill(self._pid, signal_number)
+            is_main_thread = threading.current_thread() is threading.main_thread()
+            if not is_main_thread:
+                # The handler runs in the main thread, and the tracer waits for an event of that
+                # thread. So this thread, which waits for a lock, must not stop here again.
                 return False
 
     def _is_watched(self, paths: Sequence[str]) -> bool:
@@ -190,17 +194,22 @@ class Tracee:
         return not paths or any(path.startswith(directory) for path in paths)
 
     def _receive_command(self, facts: Facts) -> tuple[Command, int]:
-        """Return the next command, and its number. Reply to each PROBE that comes before."""
+        """Return the next command except PROBE, to which this replies itself.
+
+        Also return its argument: the number of an error or of a signal. It is 0 for the others.
+        """
         while True:
             line = self._lines.readline().decode().strip()
             if not line:
                 # The tracer is dead. Exit without any cleanup, which could change files when
                 # nobody controls this process any more.
                 os._exit(1)
-            word, _, number = line.partition(" ")
+            word, _, argument = line.partition(" ")
             command = Command(word)
+            if command in (Command.RAISE, Command.SIGNAL):
+                return command, int(argument)
             if command != Command.PROBE:
-                return command, int(number or 0)
+                return command, 0
             operation = facts["operation"] & ~fcntl.LOCK_NB
             self._send({"is_free": is_lock_free(facts["descriptor"], operation)})
 
@@ -217,6 +226,15 @@ class Tracee:
     def _send(self, message: object) -> None:
         """Send a message to the tracer."""
         self._socket.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _try_lock(descriptor: int, operation: int) -> bool:
+    """Try to take a lock without waiting for it. Return whether this succeeded."""
+    try:
+        fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def start(socket_descriptor: int, watched_directory: str) -> None:

@@ -25,7 +25,9 @@ PATIENCE_SECONDS = 0.2
 
 The child has no other thread, so a lock that is not free at once never becomes free.
 """
-PROGRAM = "import os; os.write(os.open('log', os.O_APPEND | os.O_WRONLY), b'B was here\\n')"
+LINE_OF_A = "A began and ended"
+LINE_OF_B = "B was here"
+PROGRAM = f"import os; os.write(os.open('log', os.O_APPEND | os.O_WRONLY), b'{LINE_OF_B}\\n')"
 """A program that writes the line of B to the log. It shares no memory with this one."""
 
 
@@ -67,13 +69,15 @@ async def naive(worker: str, memory: SharedMemory) -> None:
     if worker == "A":
         await log_in_thread(memory)
     else:
-        run_in_fork(lambda: memory.log("B was here\n"))
+        run_in_fork(lambda: memory.log(f"{LINE_OF_B}\n"))
 
 
 async def wrong_new_lock(worker: str, memory: SharedMemory) -> None:
+    """Create a new lock in the child. Wrong: the child's buffer still has half a line of A."""
+
     def log_with_new_lock() -> None:
         memory.lock = threading.Lock()
-        memory.log("B was here\n")
+        memory.log(f"{LINE_OF_B}\n")
 
     if worker == "A":
         await log_in_thread(memory)
@@ -127,13 +131,14 @@ def read_state(directory: Path) -> LogLines:
 def invariant(history: History) -> Iterator[str]:
     """No child waits permanently, and each line of the log was written by one worker."""
     lines = history.state.lines
-    child_has_failed = "B" in history.failed_workers
-    if child_has_failed:
+    # B only starts the child. It fails if the child gave up its wait for the lock.
+    child_is_stuck = "B" in history.failed_workers
+    if child_is_stuck:
         yield "the child of B waits permanently for a lock that none of its threads can release."
     for line in lines:
-        if line not in ("A began and ended", "B was here"):
+        if line not in (LINE_OF_A, LINE_OF_B):
             yield f'no worker wrote this line of the log: "{line}".'
-    if history.is_finished and not child_has_failed and "B was here" not in lines:
+    if history.is_finished and not child_is_stuck and LINE_OF_B not in lines:
         yield "B's line is not in the log."
 
 

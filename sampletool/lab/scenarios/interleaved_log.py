@@ -35,11 +35,13 @@ def naive(worker: str) -> None:
 
 
 def wrong_thread_lock(worker: str) -> None:
+    """Lock a lock for threads. Wrong: each process has a lock of its own."""
     with threading.Lock():
         naive(worker)
 
 
 def wrong_large_pipe_write(worker: str) -> None:
+    """Write once. Wrong: a line that does not fit into the pipe is written in several parts."""
     write_to_pipe(PIPE_LINES[worker])
 
 
@@ -85,21 +87,25 @@ def prepare_a_pipe(directory: Path) -> None:
 
 def read_state(directory: Path) -> LogLines:
     """Return the lines of the log, or those that the reader of the pipe has received."""
-    log = directory / "received"
-    if not log.exists():
-        # This variant writes to a file and not to a pipe.
-        log = directory / LOG
-    lines = log.read_text().splitlines()
-    return LogLines([describe_line(line) for line in lines])
+    received = directory / "received"
+    if received.exists():
+        # This variant writes to a pipe.
+        lines = received.read_text().splitlines()
+        return LogLines([describe_pipe_line(line) for line in lines])
+    lines = (directory / LOG).read_text().splitlines()
+    return LogLines([describe_log_line(line) for line in lines])
 
 
-def describe_line(line: str) -> str:
-    """Return `line of A` for the whole line of a worker, and a short text for any other line."""
-    for worker, pipe_line in PIPE_LINES.items():
-        if line.encode() == pipe_line.rstrip():
+def describe_pipe_line(line: str) -> str:
+    """Return `line of A` for the whole line of A. For a mixed line, count the letters."""
+    for worker, whole_line in PIPE_LINES.items():
+        if f"{line}\n".encode() == whole_line:
             return f"line of {worker}"
-    if line.strip("AB") == "":
-        return count_letters(line)
+    return count_letters(line)
+
+
+def describe_log_line(line: str) -> str:
+    """Return `line of A` for the whole line of A, which is JSON. Return any other line itself."""
     try:
         return f"line of {json.loads(line)['command']}"
     except (ValueError, KeyError):

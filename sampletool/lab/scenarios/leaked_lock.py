@@ -19,6 +19,7 @@ from ...kit.safety.errors import Interrupted
 from ...kit.safety.signals import Signals
 from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Mutation, Scenario, Step, Variant
+from ._stops import stop_here
 from ._turns import WORK, find_work_without_lock, prepare, read_state, work
 
 __all__ = ["prepare", "read_state"]
@@ -44,7 +45,8 @@ def naive(worker: str) -> None:
             fcntl.flock(lock, fcntl.LOCK_UN)
     except JobCancelled:
         pass
-    run_until_b_has_worked(worker)
+    if worker == "A":
+        serve_until_b_has_worked()
 
 
 def fixed(worker: str) -> None:
@@ -56,7 +58,8 @@ def fixed(worker: str) -> None:
             work(worker)
     except Interrupted:
         pass
-    run_until_b_has_worked(worker)
+    if worker == "A":
+        serve_until_b_has_worked()
 
 
 def fixed_at_once(worker: str) -> None:
@@ -67,16 +70,14 @@ def fixed_at_once(worker: str) -> None:
             work(worker)
     except Interrupted:
         pass
-    run_until_b_has_worked(worker)
+    if worker == "A":
+        serve_until_b_has_worked()
 
 
-def run_until_b_has_worked(worker: str) -> None:
-    """Keep the process of A, the server, alive until B has written to the log.
-
-    For B, return at once.
-    """
-    while worker == "A" and "B" not in Path("log").read_text():
-        os.listdir(".")
+def serve_until_b_has_worked() -> None:
+    """Keep the server running until B has written its name into the log."""
+    while "B" not in Path("log").read_text():
+        stop_here()
         time.sleep(0.001)
 
 

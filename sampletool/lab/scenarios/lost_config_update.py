@@ -26,6 +26,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_rename(worker: str) -> None:
+    """Replace the file by a rename. Wrong: another process may write after the read."""
     text = FILE.read_text()
     temporary = Path(f".tool.toml.{worker}")
     temporary.write_text(f"{text}{worker} = 1\n")

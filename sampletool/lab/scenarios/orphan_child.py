@@ -18,6 +18,7 @@ from ...kit.safety.children import Children
 from ...kit.safety.signals import Signals
 from ..production_lock import PATIENT_WAIT_SECONDS, lock_named
 from ..scenario import History, Mutation, Scenario, Step, Variant
+from ._stops import stop_here
 
 COMPILER = """
 import os, select, sys
@@ -75,10 +76,11 @@ def publish(worker: str) -> None:
 
 
 def wait_for_compiler() -> None:
-    """Wait for a moment. If the compiler is ready, this is a step of the schedule."""
-    if os.path.exists("ready"):
-        # The scenario has a step at this call.
-        os.listdir(".")
+    """Wait for a moment. The caller does this again until the compiler has exited."""
+    compiler_has_started = os.path.exists("ready")
+    if compiler_has_started:
+        # Before, the start takes a different time in each run, and no schedule could repeat it.
+        stop_here()
     time.sleep(0.001)
 
 

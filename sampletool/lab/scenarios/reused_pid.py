@@ -18,6 +18,7 @@ from types import FrameType
 
 from ...kit.safety.processes import is_running, start_of
 from ..scenario import History, Mutation, Scenario, Step, Variant
+from ._stops import stop_here
 
 PID_FILE = Path("server.pid")
 DEAD_PID = 2**22 + 1
@@ -83,8 +84,8 @@ def take_over_pid() -> None:
     signal.signal(signal.SIGTERM, log_signal)
     # The file is not emptied before, so a reader finds the old number or the new one.
     os.write(os.open(PID_FILE, os.O_WRONLY), pid_file_content(os.getpid()).encode())
-    # The scenario has a step at this call: the work of B.
-    os.listdir(".")
+    # This stands for the work of B, during which A may stop this process.
+    stop_here()
 
 
 def pid_file_content(pid: int) -> str:

@@ -28,6 +28,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_own_lock(worker: str) -> None:
+    """Lock a lock of its own. Wrong: the other thread locks another one."""
     global counter
     own_lock = threading.Lock()
     with own_lock:

@@ -24,6 +24,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_rename(worker: str) -> None:
+    """Rename without a flush. Wrong: after a power cut, the new name may have no content."""
     descriptor = os.open("tool.toml.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.write(descriptor, NEW.encode())
     os.close(descriptor)

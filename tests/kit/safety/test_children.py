@@ -21,8 +21,8 @@ from sampletool.kit.safety.children import LOST_EXIT_CODE, ChildExit, Children
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.processes import is_running
 from sampletool.kit.safety.signals import Signals
-from sampletool.kit.testing.added_command import start_added
 from sampletool.kit.testing.forked import run_python
+from sampletool.kit.testing.probe import start_probe
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Process, Tool, ended
 from sampletool.kit.testing.waiting import wait_until
@@ -858,8 +858,10 @@ with Children(context.signals) as children:
 
 
 def test_a_parent_that_ignores_sigchld_does_not_make_a_failed_child_a_success(tool: Tool) -> None:
-    process = start_added(
-        tool, _EXIT_CODE_OF_A_CHILD, before="signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    process = start_probe(
+        tool,
+        _EXIT_CODE_OF_A_CHILD,
+        before="import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
     )
 
     assert ended(process).data == {"said": 3}
@@ -889,7 +891,7 @@ def under_a_lock(
     A second signal within `echo` seconds is taken for an echo of the first.
     """
     (tool.cwd / "lock").write_bytes(b"")
-    return start_added(
+    return start_probe(
         tool, _UNDER_A_LOCK.format(script=script, count=count, grace=grace, echo=echo)
     )
 

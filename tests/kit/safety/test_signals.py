@@ -18,10 +18,10 @@ import pytest
 from sampletool.kit.safety import signals as module
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.signals import HANDLED, Signals
-from sampletool.kit.testing.added_command import start_added
 from sampletool.kit.testing.failing import failure_of, outcome_of
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.holding import holding
+from sampletool.kit.testing.probe import start_probe
 from sampletool.kit.testing.scale import scale
 from sampletool.kit.testing.tool import Ran, Tool, ended
 
@@ -202,7 +202,7 @@ end = os._exit
 os._exit = lambda status: (os.kill(os.getpid(), signal.SIGTERM), end(status))
 return Result("done")
 """
-    process = start_added(tool, body)
+    process = start_probe(tool, body)
     ran = ended(process)
 
     assert (ran.status, ran.data) == (0, {"said": "done"})

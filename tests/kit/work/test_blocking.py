@@ -21,7 +21,7 @@ from sampletool.kit.safety.lock import Lock
 from sampletool.kit.safety.lockless_thread import LocklessThread
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stepping.forked_process import ForkedProcess
-from sampletool.kit.testing.added_command import start_added
+from sampletool.kit.testing.probe import start_probe
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.work.blocking import run_blocking
 
@@ -337,7 +337,7 @@ def silent_server() -> Iterator[socket.socket]:
 def _start_fetch(tool: Tool, server: socket.socket, changes: str | None = None) -> ForkedProcess:
     host, port = server.getsockname()
     url = f"http://{host}:{port}/"
-    return start_added(tool, _FETCH.format(url=url, changes=changes))
+    return start_probe(tool, _FETCH.format(url=url, changes=changes))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])

@@ -8,8 +8,8 @@ import pytest
 
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.signals import Signals
-from sampletool.kit.testing.added_command import added, start_added
 from sampletool.kit.testing.console import on_terminal
+from sampletool.kit.testing.probe import probe_command_line, start_probe
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.work.progress import Progress
 
@@ -229,7 +229,7 @@ return Result("done")
 def test_after_the_command_nothing_of_the_live_line_is_left(tool: Tool) -> None:
     environ = {**tool.environ, "TERM": "xterm", "COLUMNS": "80"}
 
-    output = on_terminal(added(_IMPORT), tool.cwd, environ, stderr_too=True)
+    output = on_terminal(probe_command_line(_IMPORT), tool.cwd, environ, stderr_too=True)
 
     live_line = "probe [########                      ]  25% a.csv 0 s"
     assert output == f"{_CLEAR_LINE}{live_line}{_CLEAR_LINE}b.csv: started\ndone\n"
@@ -239,7 +239,9 @@ def test_after_the_command_nothing_of_the_live_line_is_left(tool: Tool) -> None:
 def test_without_somebody_who_watches_there_is_no_live_line(
     tool: Tool, environ: dict[str, str]
 ) -> None:
-    output = on_terminal(added(_IMPORT), tool.cwd, {**tool.environ, **environ}, stderr_too=True)
+    output = on_terminal(
+        probe_command_line(_IMPORT), tool.cwd, {**tool.environ, **environ}, stderr_too=True
+    )
 
     assert _CLEAR_LINE not in output
     assert "b.csv: started\n" in output
@@ -248,14 +250,16 @@ def test_without_somebody_who_watches_there_is_no_live_line(
 def test_with_quiet_people_see_no_progress(tool: Tool) -> None:
     environ = {**tool.environ, "TERM": "xterm"}
 
-    output = on_terminal([*added(_IMPORT), "--quiet"], tool.cwd, environ, stderr_too=True)
+    output = on_terminal(
+        [*probe_command_line(_IMPORT), "--quiet"], tool.cwd, environ, stderr_too=True
+    )
 
     assert _CLEAR_LINE not in output
     assert "started" not in output
 
 
 def test_json_lines_are_the_events_and_then_the_response(tool: Tool) -> None:
-    ran = ended(start_added(tool, _IMPORT, "--format", "jsonl"))
+    ran = ended(start_probe(tool, _IMPORT, "--format", "jsonl"))
 
     event, response = [json.loads(line) for line in ran.stdout.splitlines()]
     assert event == {"event": "file_started", "name": "b.csv"}

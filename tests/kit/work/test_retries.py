@@ -12,7 +12,7 @@ from sampletool.kit.program import env_variable
 from sampletool.kit.safety.errors import DeadlineExceeded, Interrupted
 from sampletool.kit.safety.signals import Signals
 from sampletool.kit.stepping.forked_process import ForkedProcess
-from sampletool.kit.testing.added_command import start_added
+from sampletool.kit.testing.probe import start_probe
 from sampletool.kit.testing.tool import Tool, ended
 from sampletool.kit.work.retries import RetriesExhausted, RetryPolicy, run_with_retries
 
@@ -249,7 +249,7 @@ def _start_fetch(
     host, port = server.getsockname()
     url = f"http://{host}:{port}/"
     program = _FETCH.format(url=url, server_timeout=server_timeout, pause=pause)
-    return start_added(tool, program, *args)
+    return start_probe(tool, program, *args)
 
 
 def test_a_server_that_responds_to_the_second_attempt_was_worth_a_retry(

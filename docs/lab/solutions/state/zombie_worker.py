@@ -21,9 +21,10 @@ def worker(name: str) -> None:
 
 
 def claim() -> int:
-    """Return the number of a new claim. An older claim ends now."""
+    """Claim the job, and return the number of this claim. From now on, older claims are lost."""
     number = 1
     while True:
+        # Each claim is a directory. Only one worker can create the directory of a number.
         try:
             os.mkdir(f"claim-{number}")
             return number
@@ -32,7 +33,7 @@ def claim() -> int:
 
 
 def newest_claim() -> int:
-    """Return the number of the newest claim."""
+    """Return the number of the newest claim, which owns the job. It is the number of all claims."""
     return sum(name.startswith("claim-") for name in os.listdir())
 
 

@@ -93,11 +93,16 @@ class _Request:
         return [NAIVE, FIXED]
 
     def schedule_of(self, variant: Variant, variant_name: str) -> str:
-        """Return the requested schedule, or the default schedule of the variant."""
+        """Return the schedule to run: the requested one, or the default one of the variant.
+
+        After its end, or without one, the workers run to their ends one after the other.
+        """
         if self.schedule is not None:
             return self.schedule
-        if is_right(variant_name) and STORE_VARIABLE in os.environ:
-            # On a server, a step is a whole function of the store. So there are fewer steps.
+        is_on_server = STORE_VARIABLE in os.environ
+        if is_on_server and is_right(variant_name):
+            # The default schedule of a fixed variant has the steps of a transaction in SQLite, such
+            # as A1 to A4. On a server, the transaction is one step, so there is no A2.
             return ""
         return variant.schedule
 

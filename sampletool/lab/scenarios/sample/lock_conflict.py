@@ -30,6 +30,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_wait_silently(worker: str) -> None:
+    """Wait for the lock. Wrong: nothing says who holds it, and the wait has no limit."""
     with open("build.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         build_report()

@@ -25,6 +25,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_fixed_temporary(worker: str) -> None:
+    """Write to a temporary file first. Wrong: both workers use the same temporary file."""
     write_lines("result.tmp", worker)
     os.replace("result.tmp", f"{worker}.json")
     Path(f"{worker}.read").write_bytes(Path(f"{worker}.json").read_bytes())

@@ -24,6 +24,11 @@ from ...scenario import STORE_VARIABLE, Mutation, Step
 VERB_EVENT = "stepping.verb"
 """The audit event that announces a verb of a server."""
 
+_DATABASE = "state.db"
+"""The database of the SQLite store, in the scratch directory of the run."""
+_LOCK_FILE = f".{_DATABASE}.lock"
+"""The file that the SQLite store locks before each write."""
+
 
 def open_shared_store() -> Store:
     """Open the store that the workers of this run share, for the worker in this process."""
@@ -44,7 +49,7 @@ def store_in(directory: Path) -> AbstractContextManager[Store]:
 
 def _open_store(directory: Path) -> Store:
     """Open the store of the run with this scratch directory."""
-    default_url = f"sqlite://{directory}/state.db"
+    default_url = f"sqlite://{directory}/{_DATABASE}"
     url = os.environ.get(STORE_VARIABLE, default_url)
     signals = Signals()
     retry_policy = RetryPolicy(
@@ -110,9 +115,7 @@ def statement_steps(
     name: str, *, sql: str, verb: str, after_steps: tuple[str, ...] = ()
 ) -> tuple[Step, ...]:
     """Return a step in two forms: a statement that begins with `sql`, and a verb on a server."""
-    on_sqlite = Step(
-        name=name, event="sql", file="state.db", statement=sql, after_steps=after_steps
-    )
+    on_sqlite = Step(name=name, event="sql", file=_DATABASE, statement=sql, after_steps=after_steps)
     return on_sqlite, _step_on_server(name, verb, after_steps)
 
 
@@ -125,13 +128,15 @@ def write_steps(name: str, *, verb: str, after_steps: tuple[str, ...] = ()) -> t
 
 
 def transaction_steps(verb: str, statements: dict[str, str]) -> tuple[Step, ...]:
-    """Return the steps of a verb on SQLite: lock, these statements, and commit.
+    """Return the steps of a variant that runs one verb of the store, in both forms.
 
-    `statements` maps the name of a step to the beginning of its SQL statement.
+    On SQLite, the verb is a transaction: lock, these statements, and commit. `statements` maps the
+    name of a step to the beginning of its SQL statement. On a server, the verb is a single step.
     """
     steps = [LOCK]
     for name, statement in statements.items():
-        steps.append(Step(name=name, event="sql", file="state.db", statement=statement))
+        steps.append(Step(name=name, event="sql", file=_DATABASE, statement=statement))
+    # The single step on a server has the name of the last step on SQLite.
     steps += statement_steps("commit", sql="COMMIT", verb=verb)
     return tuple(steps)
 
@@ -141,8 +146,6 @@ def _step_on_server(name: str, verb: str, after_steps: tuple[str, ...]) -> Step:
     return Step(name=name, event=VERB_EVENT, statement=verb.upper(), after_steps=after_steps)
 
 
-_LOCK_FILE = ".state.db.lock"
-"""The file that the SQLite store locks before each write."""
 LOCK = Step(name="lock", event="fcntl.flock", file=_LOCK_FILE, kind="lock", takes_lock=True)
 
 
@@ -159,17 +162,12 @@ with (
 """The code that protects a write in SqliteStore.transact. The mutations below replace it."""
 
 
-def mutations_of_write(lost_write: str, rejected_write: str) -> tuple[Mutation, ...]:
-    """Return the mutations of the transaction that takes its lock before it reads.
-
-    It protects every write. The arguments are the problems that `lab check` reports without the
-    transaction, and without the lock before the first read.
-    """
-    return without_transaction(lost_write), with_read_before_lock(rejected_write)
-
-
 def without_transaction(expected_problem: str) -> Mutation:
-    """Return the mutation without a transaction and its lock."""
+    """Return the change of SqliteStore.transact that removes the transaction and its lock.
+
+    A scenario whose fixed variant writes to the store must break with this change. The invariant
+    then yields a sentence that contains `expected_problem`.
+    """
     return Mutation(
         function="state/sqlite.py:SqliteStore.transact",
         summary="run each statement by itself, without a lock and without a transaction",
@@ -180,7 +178,11 @@ def without_transaction(expected_problem: str) -> Mutation:
 
 
 def with_read_before_lock(expected_problem: str) -> Mutation:
-    """Return the mutation without a lock before the first read."""
+    """Return the change of SqliteStore.transact that reads before it has the lock.
+
+    A scenario whose fixed variant writes to the store must break with this change. The invariant
+    then yields a sentence that contains `expected_problem`.
+    """
     return Mutation(
         function="state/sqlite.py:SqliteStore.transact",
         summary="begin the transaction with a read, and take no lock before it",

@@ -14,12 +14,13 @@ from ...scenario import Scenario, Step, Variant
 from ._one_job import do_job, invariant, read_state
 from ._stores import (
     has_value,
-    mutations_of_write,
     open_shared_store,
     run_key,
     statement_steps,
     store_in,
     transaction_steps,
+    with_read_before_lock,
+    without_transaction,
     write_steps,
 )
 
@@ -70,10 +71,12 @@ def fixed_set_if_absent(worker: str) -> None:
 
 
 def prepare(directory: Path) -> None:
-    """Store a free job in two forms: as a value, and as a task in a queue."""
-    job = NewTask("the item", run_key("item", directory))
+    """Store a free job in two forms, because not all variants use the same one."""
+    job = NewTask(body="the item", id=run_key("item", directory))
     with store_in(directory) as store:
+        # Most variants look for a mark in this value.
         store.state_set(run_key("item", directory), "free")
+        # The fixed variant claims a task from a queue.
         store.task_add(run_key("queue", directory), [job])
 
 
@@ -156,6 +159,9 @@ scenario = Scenario(
             after_steps=("take it",),
         ),
     ),
-    mechanisms=mutations_of_write("the job was done by A and B", "failed"),
+    mechanisms=(
+        without_transaction("the job was done by A and B"),
+        with_read_before_lock("failed"),
+    ),
     production_code="sampletool.state.sql_verbs:task_claim",
 )

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from ...scenario import History, Scenario, Variant
 from ._stores import (
-    mutations_of_write,
     open_shared_store,
     run_key,
     statement_steps,
     store_in,
     transaction_steps,
+    with_read_before_lock,
+    without_transaction,
     write_steps,
 )
 
@@ -28,6 +29,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_thread_lock(worker: str) -> None:
+    """Lock a lock for threads. Wrong: each process has a lock of its own."""
     with threading.Lock():
         naive(worker)
 
@@ -43,12 +45,13 @@ def prepare(directory: Path) -> None:
 
 
 def read_state(directory: Path) -> int:
-    """Return the count. A variant keeps it in a counter of the store, or in a value."""
+    """Return the number of times that a worker has added one."""
     with store_in(directory) as store:
-        counter = store.counter_get(run_key("count", directory))
-        value = store.state_get(run_key("count", directory)).value
-    # Only one of the two is used, and the other one stays at 0.
-    return counter or int(value)
+        # The fixed variant adds to a counter of the store. The other variants replace a value.
+        count_in_counter = store.counter_get(run_key("count", directory))
+        count_in_value = int(store.state_get(run_key("count", directory)).value)
+    # In each run, one of the two stays at 0.
+    return count_in_counter + count_in_value
 
 
 def invariant(history: History) -> Iterator[str]:
@@ -99,6 +102,9 @@ scenario = Scenario(
         *statement_steps("read", sql="SELECT", verb="state_get", after_steps=("start",)),
         *write_steps("write", verb="state_set"),
     ),
-    mechanisms=mutations_of_write("reported success, but the counter is", "failed to count"),
+    mechanisms=(
+        without_transaction("reported success, but the counter is"),
+        with_read_before_lock("failed to count"),
+    ),
     production_code="sampletool.state.sql_verbs:counter_add",
 )

@@ -35,6 +35,7 @@ def wrong_own_version(worker: str) -> None:
 
 
 def wrong_own_lock(worker: str) -> None:
+    """Lock the own row. Wrong: the other worker locks another row."""
     with lock_named(f"admin-{worker}").exclusively(PATIENT_WAIT_SECONDS):
         naive(worker)
 

@@ -58,8 +58,8 @@ def write_result(worker: str, once: Once = UNCONDITIONAL) -> None:
 
 
 def prepare(directory: Path) -> None:
-    """Add the job to the queue, and store that it has no result."""
-    job = NewTask("the item", run_key("item", directory))
+    """Add a task to the queue: the job. Store that there is no result of it yet."""
+    job = NewTask(body="the item", id=run_key("item", directory))
     with store_in(directory) as store:
         store.task_add(run_key("queue", directory), [job])
         store.state_set(run_key("result", directory), "none")
