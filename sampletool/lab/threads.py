@@ -109,7 +109,10 @@ class Threads:
         self.resume(worker)
 
     def resume(self, worker: WorkerThread) -> None:
-        """Let a worker run to its next stop, while all other threads stand still."""
+        """Let a worker run to its next stop, while all other threads stand still.
+
+        The main thread calls this, and waits here until the worker returns control to it.
+        """
         self.current = worker
         worker.give_permission()
         self._wait_for_worker()
@@ -117,15 +120,16 @@ class Threads:
 
     def _wait_for_worker(self) -> None:
         """Wait until the current worker stops. Refuse the file if the worker only waits."""
-        cpu_seconds = _process_time()
+        cpu_seconds_before = _process_time()
         while not self._main_permission.acquire(timeout=_PATIENCE_SECONDS):
-            previous_cpu_seconds = cpu_seconds
-            cpu_seconds = _process_time()
-            if cpu_seconds - previous_cpu_seconds < _LEAST_CPU_SECONDS:
+            cpu_seconds_now = _process_time()
+            only_waits = cpu_seconds_now - cpu_seconds_before < _LEAST_CPU_SECONDS
+            if only_waits:
                 refuse("waits for something other than a lock of `threading`")
+            cpu_seconds_before = cpu_seconds_now
 
     def return_to_main_thread(self, worker: WorkerThread) -> None:
-        """Let the main thread continue. Called in the thread of the worker."""
+        """Let the main thread continue, which waits in `resume`. The worker's thread calls this."""
         assert self.current is worker
         self._main_permission.release()
 
@@ -145,9 +149,11 @@ class Threads:
         """Stop before an access. Python calls this before each instruction of a traced frame."""
         if not self.finder.has_file(frame.f_code.co_filename):
             return None
+        # Python then calls this before each instruction of the frame, and not before each line.
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
-        if event == "opcode" and self.current is not None:
+        is_before_instruction = event == "opcode"
+        if is_before_instruction and self.current is not None:
             self._count_instruction(self.current, frame)
             self._stop_before_access(self.current, frame)
         return self.trace
@@ -167,13 +173,13 @@ class Threads:
         worker = self.current
         assert worker is not None
         worker.next_stop = {"event": event, "name": name, **self._describe(frame), **facts}
+        # The main thread has waited since it resumed this worker. Now it reports the stop to the
+        # lab, and this thread waits until the main thread resumes the worker again.
         self.return_to_main_thread(worker)
         worker.wait_for_permission()
+        # The event happens as soon as this function returns.
         worker.effects = effects
-        # Python 3.11 and 3.12 write the variables of a traced frame back after this, also those
-        # that it shares with other functions. Reading them again undoes that another thread's
-        # assignment is lost (https://github.com/python/cpython/issues/74929).
-        _ = frame.f_locals
+        _keep_assignments_of_other_threads(frame)
 
     def _count_instruction(self, worker: WorkerThread, frame: FrameType) -> None:
         """Count an instruction of a worker. Refuse the file if it is in an endless loop."""
@@ -195,3 +201,13 @@ class Threads:
             # example, `items == other` loads both names, and then compares what is in them.
             effects[OBJECTS] = READ
         self.stop(frame, access.event, access.name, effects, verb=access.verb)
+
+
+def _keep_assignments_of_other_threads(frame: FrameType) -> None:
+    """Read the variables of a traced frame again, after other threads may have assigned to them.
+
+    Python 3.11 and 3.12 write the variables of a frame back when its trace function returns, also
+    those that it shares with other functions. Without this, an old value would be written back,
+    and the assignment of another thread lost (https://github.com/python/cpython/issues/74929).
+    """
+    _ = frame.f_locals
