@@ -47,8 +47,11 @@ def read_state(directory: Path) -> int:
     with store_in(directory) as store:
         counter = store.counter_get(run_key("count", directory))
         value = store.state_get(run_key("count", directory)).value
-    # Only one of the two is used, and the other one stays at 0.
-    return counter or int(value)
+    # A variant uses only one of the two, and the other one stays at 0.
+    uses_counter = counter != 0
+    if uses_counter:
+        return counter
+    return int(value)
 
 
 def invariant(history: History) -> Iterator[str]:
