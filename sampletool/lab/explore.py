@@ -75,7 +75,8 @@ class Exploration:
         broken = self.broken
         example = self.recordings[0]
         must_hold = is_right(example.variant)
-        if must_hold == (not broken):
+        holds = not broken
+        if holds == must_hold:
             return None
         schedules = counted(len(self.recordings), "schedule")
         if self.takes_every_step:
@@ -251,14 +252,27 @@ def run_every_class(
     if not has_kills:
         return
     for kill_after in count():
-        was_killed = False
-        with closing(_search(run, kill_after, report_progress)) as runs:
-            for played in runs:
-                if played.recording.has_fault:
-                    was_killed = True
-                    yield played
+        was_killed = yield from _runs_with_kill(run, kill_after, report_progress)
         if not was_killed:
+            # A always exits before it has taken so many steps, so there are no later kills.
             return
+
+
+def _runs_with_kill(
+    run: RunWithKill, kill_after: int, report_progress: Progress
+) -> Generator[PlayedRun, None, bool]:
+    """Yield one run of each class in which A is killed after this number of steps.
+
+    Return whether there was such a run. This is the value of `yield from`.
+    """
+    was_killed = False
+    with closing(_search(run, kill_after, report_progress)) as runs:
+        for played in runs:
+            # In the other runs, A exits before the kill. They repeat the runs without a kill.
+            if played.recording.has_fault:
+                was_killed = True
+                yield played
+    return was_killed
 
 
 def _search(
@@ -311,12 +325,17 @@ def _new_schedules(requested_tokens: int, played: PlayedRun) -> list[list[str]]:
     possible.
     """
     taken = played.recording.schedule.split()
+    last_requested = max(requested_tokens - 1, 0)
     schedules = []
-    for position in range(max(requested_tokens - 1, 0), len(taken)):
+    for position in range(last_requested, len(taken)):
+        taken_token = taken[position]
+        was_requested = position < requested_tokens
         for token in played.choices[position]:
-            if token == taken[position]:
+            if token == taken_token:
                 continue
-            is_fault_within_step = token.startswith(taken[position])
-            if position >= requested_tokens or is_fault_within_step:
-                schedules.append([*taken[:position], token])
+            # A fault within the step `A2` has a token such as `A2!1`.
+            is_fault_within_step = token.startswith(taken_token)
+            if was_requested and not is_fault_within_step:
+                continue
+            schedules.append([*taken[:position], token])
     return schedules

@@ -1,6 +1,7 @@
 """Count how often a variant breaks if nothing controls the schedule of its workers."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from subprocess import TimeoutExpired
 from typing import Any
 
@@ -59,27 +60,25 @@ def _breaks(
 ) -> bool:
     """Run the workers once. Return whether the invariant is broken, or a worker is stuck."""
     with scratch_directory(variant) as (directory, environ):
-        processes = []
-        for name in worker_names:
-            process = fork_server.start(
-                ["-m", *variant.worker_command, name],
-                env=environ,
-                cwd=directory,
-                stdout=FILE,
-                stderr=FILE,
-            )
-            processes.append(process)
+        start = partial(fork_server.start, env=environ, cwd=directory, stdout=FILE, stderr=FILE)
+        # All workers start before the lab waits for the first one.
+        processes = [start(["-m", *variant.worker_command, name]) for name in worker_names]
         try:
             exit_results = [_wait_for(process) for process in processes]
         except TimeoutExpired:
-            # All workers end here. Otherwise they would outlive their scratch directory.
-            for process in processes:
-                process.kill()
-                process.__exit__()
+            # A worker is stuck. Without this, it would outlive its scratch directory.
+            _end_all(processes)
             return True
         final_state = scenario.read_state(directory)
     history = _history_of_ends(worker_names, exit_results, final_state)
     return any(scenario.invariant(history))
+
+
+def _end_all(processes: Sequence[ForkedProcess]) -> None:
+    """Kill the processes, and release what they have opened."""
+    for process in processes:
+        process.kill()
+        process.__exit__()
 
 
 def _history_of_ends(worker_names: str, exit_results: Sequence[Ended], final_state: Any) -> History:

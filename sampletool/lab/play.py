@@ -246,14 +246,17 @@ class Play:
         while True:
             possible = self._possible_tokens()
             position = len(self.taken_tokens)
-            if position < len(scheduled_tokens):
+            is_within_schedule = position < len(scheduled_tokens)
+            if is_within_schedule:
                 token = scheduled_tokens[position]
             elif possible:
                 chosen = plan.choose(possible, self.turns)
                 if chosen is None:
+                    # A search gives the run up, because it would repeat an earlier one.
                     return self._finish(is_complete=False)
                 token = chosen
             else:
+                # All workers have exited or are stuck.
                 return self._finish(is_complete=True)
             self._take(token, [*possible, *early_faults])
             early_faults = []
@@ -266,7 +269,8 @@ class Play:
         waiting_workers = list(self.workers)
         if scheduled_tokens:
             first = parse_token(scheduled_tokens[0])
-            if first.step == "A0" and first.fault:
+            hits_start_of_a = first.step == "A0" and first.fault
+            if hits_start_of_a:
                 possible_faults = [f"A{fault}" for fault in self._possible_faults()]
                 self._take(scheduled_tokens[0], ["A0", *possible_faults])
                 waiting_workers.remove(self.worker_a)
@@ -336,23 +340,30 @@ class Play:
         self._check_possible(token, possible)
         self._check_number_of_steps(token)
         self.taken_tokens.append(token)
-        parsed = parse_token(token)
-        worker = self._worker_named(parsed.worker)
+        worker = self._worker_named(parse_token(token).worker)
         events_before = len(worker.stepped.past_events)
-        if parsed.events_before_fault is not None:
-            position = self._run_part_of_step(worker, token, parsed.events_before_fault)
-            self._inject_fault(worker, parsed.fault, position)
-        elif parsed.fault:
-            self._inject_fault(worker, parsed.fault, _describe_position(worker))
-        else:
-            self._take_step(worker)
+        self._execute(token, worker)
         events_in_step = len(worker.stepped.past_events) - events_before
         faults_within = self._faults_within_step(worker, token, events_in_step)
         self.choices.append([*possible, *faults_within])
         if isinstance(worker, EveryStepWorker):
+            # No such worker is ever blocked: it is not chosen until it can continue.
             self._add_turn(worker, token, possible)
         else:
             self._resume_blocked_workers()
+
+    def _execute(self, token: str, worker: Worker) -> None:
+        """Let the worker take its step, or let the fault hit it, and record this."""
+        parsed = parse_token(token)
+        if parsed.events_before_fault is not None:
+            # The fault comes within a step: for `A2!1`, after the first event of A2.
+            position = self._run_part_of_step(worker, token, parsed.events_before_fault)
+            self._inject_fault(worker, parsed.fault, position)
+        elif parsed.fault:
+            # The fault comes between two steps, such as `A!`.
+            self._inject_fault(worker, parsed.fault, _describe_position(worker))
+        else:
+            self._take_step(worker)
 
     def _worker_named(self, name: str) -> Worker:
         """Return the worker with this name."""
@@ -367,6 +378,8 @@ class Play:
             required = {parsed.step, f"A{parsed.fault}"}
         if required <= set(possible):
             return
+        # If every call is a step, a schedule may kill A anywhere. `possible` has only the kill
+        # that the plan of a search asks for.
         is_kill = token == f"A{KILL}"
         if is_kill and self.variant.stops_at_every_call and not self.worker_a.is_over:
             return
@@ -416,8 +429,10 @@ class Play:
         if worker.is_blocked:
             self._record(worker, step.name, "blocked")
             return
-        if step.takes_lock or step.releases_lock:
+        is_lock_step = step.takes_lock or step.releases_lock
+        if is_lock_step:
             has_lock = step.takes_lock and worker.has_succeeded()
+            # An attempt that is followed by a wait has not got the lock.
             worker.holds = has_lock and not _is_about_to_wait(worker)
         self._record(worker, _describe_taken_step(worker, step), "done")
 

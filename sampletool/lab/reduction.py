@@ -87,6 +87,13 @@ class _Situation:
     turns_by_token: dict[str, Turn] = field(default_factory=dict)
     """The steps that runs have taken here."""
 
+    def add_turn(self, turn: Turn) -> None:
+        """Store a step that a run has taken here."""
+        if turn.token not in self.planned_tokens:
+            # The run has chosen this token itself, after the end of its planned schedule.
+            self.planned_tokens.append(turn.token)
+        self.turns_by_token[turn.token] = turn
+
     def is_covered(self, worker: str) -> bool:
         """Return whether runs that continue with this worker are planned, executed or needless."""
         planned_workers = {worker_of(token) for token in self.planned_tokens}
@@ -125,6 +132,19 @@ class _PlannedRun:
         return " ".join([*self.prefix, self.token])
 
 
+_FIRST_RUN = _PlannedRun(prefix=(), token=None)
+"""The run with which every search starts."""
+
+
+@dataclass(frozen=True)
+class _ReadyRun:
+    """A planned run whose situation has been looked up, so that a thread can execute it."""
+
+    planned: _PlannedRun
+    explored_at_start: ExploredWorkers
+    """The workers that are explored when the run takes the token after its prefix."""
+
+
 class Search:
     """A search through the classes of schedules. `runs` yields a run of each class."""
 
@@ -136,7 +156,7 @@ class Search:
         self._situations: dict[Prefix, _Situation] = {}
         # First in, first out. So each of the next runs differs from the first run in one race only.
         # If the number of runs is limited, these runs find most mistakes.
-        self._planned_runs: deque[_PlannedRun] = deque([_PlannedRun((), None)])
+        self._planned_runs = deque([_FIRST_RUN])
 
     @property
     def remaining(self) -> int:
@@ -151,18 +171,27 @@ class Search:
         processors = os.cpu_count() or 1
         with ThreadPoolExecutor(processors) as pool:
             while self._planned_runs:
-                size = min(processors, len(self._planned_runs))
-                batch = [self._planned_runs.popleft() for _ in range(size)]
-                # Before the runs, because their threads must not read changing situations.
-                explored = [self._explored_at_start(planned) for planned in batch]
-                played_runs = pool.map(self._execute, batch, explored)
-                for planned, start, played in zip(batch, explored, played_runs, strict=True):
-                    self._store_situations(planned, start, played.turns)
-                    self._plan_other_orders(planned, played.turns)
+                batch = self._next_batch(processors)
+                # The pool starts all runs of the batch at once, and returns them in this order.
+                played_runs = pool.map(self._execute, batch)
+                for ready, played in zip(batch, played_runs, strict=True):
+                    self._learn_from(ready, played.turns)
                     if played.is_complete:
                         yield played
                 if self.remaining > _REPORTED_NUMBER:
                     self._report_progress(f"{self.remaining} more schedules, at least.")
+
+    def _next_batch(self, most_runs: int) -> list[_ReadyRun]:
+        """Remove the next planned runs, and return them ready to be executed.
+
+        Their threads must not read the situations, which change while the batch is executed. So
+        this looks up all that the threads need.
+        """
+        batch: list[_ReadyRun] = []
+        while self._planned_runs and len(batch) < most_runs:
+            planned = self._planned_runs.popleft()
+            batch.append(_ReadyRun(planned, self._explored_at_start(planned)))
+        return batch
 
     def _explored_at_start(self, planned: _PlannedRun) -> ExploredWorkers:
         """Return the workers that are explored when a run takes the token after its prefix."""
@@ -170,51 +199,56 @@ class Search:
             return {}
         return self._situations[planned.prefix].explored_before(planned.token)
 
-    def _execute(self, planned: _PlannedRun, explored_at_start: ExploredWorkers) -> PlayedRun:
+    def _execute(self, ready: _ReadyRun) -> PlayedRun:
         """Execute a planned run. After its planned token, choose workers that are not explored."""
-        start = len(planned.prefix)
+        start = len(ready.planned.prefix)
 
         def choose(possible_tokens: Sequence[str], turns: Sequence[Turn]) -> str | None:
             """Return the next token of the run, or None to give the run up."""
-            explored = explored_at_start
+            explored = ready.explored_at_start
             for turn in turns[start:]:
                 explored = _explored_after(turn, explored)
             return _choose_unexplored(possible_tokens, explored, turns)
 
-        return self._run(planned.schedule(), choose)
+        return self._run(ready.planned.schedule(), choose)
 
-    def _store_situations(
-        self,
-        planned: _PlannedRun,
-        explored_at_start: ExploredWorkers,
-        turns: Sequence[Turn],
-    ) -> None:
-        """Store the new situations of a run, and the step that the run has taken in each.
+    def _learn_from(self, ready: _ReadyRun, turns: Sequence[Turn]) -> None:
+        """Store the situations and steps of a run, and plan the runs that its races call for."""
+        self._store_new_situations(ready, turns)
+        self._store_steps(turns)
+        self._plan_other_orders(ready.planned, turns)
 
-        Raise NotDeterministic if the same token was another step in an earlier run.
-        """
-        tokens = tuple(turn.token for turn in turns)
-        explored = explored_at_start
-        for position, turn in enumerate(turns):
+    def _store_new_situations(self, ready: _ReadyRun, turns: Sequence[Turn]) -> None:
+        """Store the situations to which no earlier run has come."""
+        tokens = _tokens_of(turns)
+        explored = ready.explored_at_start
+        # Earlier runs have come to the situations before the end of the planned prefix.
+        for position in range(len(ready.planned.prefix), len(turns)):
+            turn = turns[position]
             prefix = tokens[:position]
             if prefix not in self._situations:
                 self._situations[prefix] = _Situation(
                     possible_tokens=turn.possible,
                     explored_at_first=explored,
                 )
-            situation = self._situations[prefix]
+            explored = _explored_after(turn, explored)
+
+    def _store_steps(self, turns: Sequence[Turn]) -> None:
+        """Store the step that a run has taken in each of its situations.
+
+        Raise NotDeterministic if the same token was another step in an earlier run.
+        """
+        tokens = _tokens_of(turns)
+        for position, turn in enumerate(turns):
+            situation = self._situations[tokens[:position]]
             known_turn = situation.turns_by_token.get(turn.token)
             if known_turn is not None and not _is_same_step(known_turn.step, turn.step):
                 raise NotDeterministic(" ".join(tokens), known_turn.step, turn.step)
-            if turn.token not in situation.planned_tokens:
-                situation.planned_tokens.append(turn.token)
-            situation.turns_by_token[turn.token] = turn
-            if position >= len(planned.prefix):
-                explored = _explored_after(turn, explored)
+            situation.add_turn(turn)
 
     def _plan_other_orders(self, planned: _PlannedRun, turns: Sequence[Turn]) -> None:
         """Plan runs in which the new races of a run have the other order."""
-        tokens = tuple(turn.token for turn in turns)
+        tokens = _tokens_of(turns)
         # A race is new if its second step comes after the prefix. Other runs have had the others.
         for race in find_races(turns, first_later=len(planned.prefix)):
             prefix = tokens[: race.earlier]
@@ -222,6 +256,11 @@ class Search:
             for token in _tokens_for_other_order(race, situation):
                 situation.planned_tokens.append(token)
                 self._planned_runs.append(_PlannedRun(prefix, token))
+
+
+def _tokens_of(turns: Sequence[Turn]) -> Prefix:
+    """Return the tokens of the turns. Those before a turn identify its situation."""
+    return tuple(turn.token for turn in turns)
 
 
 def _explored_after(turn: Turn, explored: ExploredWorkers) -> ExploredWorkers:
@@ -245,10 +284,10 @@ def _choose_unexplored(
     unexplored = [token for token in possible_tokens if worker_of(token) not in explored]
     if not unexplored:
         return None
-    if turns:
-        for token in unexplored:
-            if worker_of(token) == turns[-1].worker:
-                return token
+    last_worker = turns[-1].worker if turns else None
+    for token in unexplored:
+        if worker_of(token) == last_worker:
+            return token
     return unexplored[0]
 
 

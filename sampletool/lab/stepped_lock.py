@@ -68,9 +68,7 @@ class SteppedLock:
             refuse("waits for a lock with a time limit; leave the limit out")
         caller = sys._getframe(1)
         if blocking:
-            self._stop_before(_ACQUIRE, caller)
-            while self.holder is not None:
-                self._stop_before(_WAIT, caller)
+            self._stop_until_free(caller)
         else:
             self._stop_before(_TRY, caller)
             if self.holder is not None:
@@ -126,6 +124,13 @@ class SteppedLock:
             return False
         raise RuntimeError(f"{self.name()} was never released by {self.holder}")
 
+    def _stop_until_free(self, caller: FrameType) -> None:
+        """Stop the current worker before it takes the lock, until no other thread has it."""
+        self._stop_before(_ACQUIRE, caller)
+        # The lab lets this worker continue after a release. A third one may have the lock by then.
+        while self.holder is not None:
+            self._stop_before(_WAIT, caller)
+
     def _set_holder(self, holder: str) -> None:
         """Store that a worker or the main thread has taken the lock."""
         self.holder = holder
@@ -164,18 +169,24 @@ def _find_name(wanted: object, names: dict[Any, Any], depth: int) -> str | None:
     if depth == 0:
         return None
     for name, value in names.items():
-        if isinstance(value, types.ModuleType | type) or str(name).startswith("__"):
+        is_skipped = isinstance(value, types.ModuleType | type) or str(name).startswith("__")
+        if is_skipped:
             continue
         inner_name = _find_name(wanted, _parts_of(value), depth - 1)
-        if inner_name is None:
-            continue
-        if isinstance(value, list | tuple | dict):
-            return f"{name}[{inner_name}]"
-        if inner_name.startswith("_"):
-            # An attribute such as _block of an RLock means nothing to a learner.
-            return str(name)
-        return f"{name}.{inner_name}"
+        if inner_name is not None:
+            return _name_of_part(str(name), value, inner_name)
     return None
+
+
+def _name_of_part(name: str, value: object, inner_name: str) -> str:
+    """Return the name of a part of this object, such as `account.lock` or `locks[0]`."""
+    if isinstance(value, list | tuple | dict):
+        return f"{name}[{inner_name}]"
+    is_private = inner_name.startswith("_")
+    if is_private:
+        # An attribute such as _block of an RLock means nothing to a learner.
+        return name
+    return f"{name}.{inner_name}"
 
 
 def _parts_of(value: object) -> dict[Any, Any]:

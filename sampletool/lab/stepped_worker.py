@@ -93,7 +93,9 @@ class Worker:
 
     def take_step(self) -> None:
         """Run the worker until its next step, its end, or a lock for which it has to wait."""
+        # Before the event, because a recording shows the line from which a step begins.
         self.record_position()
+        # A blocked worker tries again. If it still has to wait, run_to_next_step() blocks it again.
         self.is_blocked = False
         self._run_event()
         self.run_to_next_step()
@@ -251,6 +253,7 @@ class EveryStepWorker(Worker):
         self.run_to_next_step()
         self.effects = self.stepped.take_effects()
         self._add_lock_effects()
+        # First add what this step has read, then look what was read since the worker was here.
         self._update_reads_by_place()
         self.waits_for = self._reads_since_same_place()
 

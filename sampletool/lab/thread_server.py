@@ -64,8 +64,10 @@ class _Server:
         command, _, argument = command_line.partition(" ")
         if command == "go":
             worker = workers[argument]
+            # This thread waits here until the worker stops again.
             self._threads.resume(worker)
             return self._report_on(worker)
+        assert command == "run"
         outcome = self._program.run(argument)
         return {**self._report(), "outcome": outcome.as_json()}
 

@@ -126,7 +126,10 @@ class Threads:
         self.resume(worker)
 
     def resume(self, worker: WorkerThread) -> None:
-        """Let a worker run to its next stop, while all other threads stand still."""
+        """Let a worker run to its next stop, while all other threads stand still.
+
+        The main thread calls this, and waits here until the worker returns control to it.
+        """
         self.current = worker
         worker.give_turn()
         self._wait_for_worker()
@@ -134,15 +137,16 @@ class Threads:
 
     def _wait_for_worker(self) -> None:
         """Wait until the current worker stops. Refuse the file if the worker only waits."""
-        cpu_seconds = _process_time()
+        cpu_seconds_before = _process_time()
         while not self._turn_of_main_thread.wait_at_most(_PATIENCE_SECONDS):
-            previous_cpu_seconds = cpu_seconds
-            cpu_seconds = _process_time()
-            if cpu_seconds - previous_cpu_seconds < _LEAST_CPU_SECONDS:
+            cpu_seconds_now = _process_time()
+            only_waits = cpu_seconds_now - cpu_seconds_before < _LEAST_CPU_SECONDS
+            if only_waits:
                 refuse("waits for something other than a lock of `threading`")
+            cpu_seconds_before = cpu_seconds_now
 
     def return_to_main_thread(self, worker: WorkerThread) -> None:
-        """Let the main thread continue. Called in the thread of the worker."""
+        """Let the main thread continue, which waits in `resume`. The worker's thread calls this."""
         assert self.current is worker
         self._turn_of_main_thread.give()
 
@@ -162,9 +166,11 @@ class Threads:
         """Stop before an access. Python calls this before each instruction of a traced frame."""
         if not self.finder.has_file(frame.f_code.co_filename):
             return None
+        # Python then calls this before each instruction of the frame, and not before each line.
         frame.f_trace_opcodes = True
         frame.f_trace_lines = False
-        if event == "opcode" and self.current is not None:
+        is_before_instruction = event == "opcode"
+        if is_before_instruction and self.current is not None:
             self._count_instruction(self.current, frame)
             self._stop_before_access(self.current, frame)
         return self.trace
@@ -184,8 +190,11 @@ class Threads:
         worker = self.current
         assert worker is not None
         worker.next_stop = {"event": event, "name": name, **self._describe(frame), **facts}
+        # The main thread has waited since it resumed this worker. Now it reports the stop to the
+        # lab, and this thread waits until the main thread resumes the worker again.
         self.return_to_main_thread(worker)
         worker.wait_for_turn()
+        # The event happens as soon as this function returns.
         worker.effects = effects
         _read_variables_again(frame)
 

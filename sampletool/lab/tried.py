@@ -223,6 +223,7 @@ class TriedFile:
             return
         killed_workers = [step.worker for step in history.taken_steps if step.is_fault]
         if killed_workers and not self.judges_kills:
+            # This invariant() takes no killed worker, so it does not judge runs with a kill.
             return
         outcome = run_function("invariant", history.directory, killed_workers)
         problem = self._problem_of("invariant", outcome, is_serial=_is_serial(history))
@@ -236,6 +237,7 @@ class TriedFile:
             problem = self._problem_of("always", outcome, is_serial=True)
             if problem is not None:
                 yield problem
+        # Only A changes what a power cut can lose. The steps of others add no states of the disk.
         last_worker = history.taken_steps[-1].worker
         if self.bound.power_cut and last_worker == "A":
             problem = self._judge_power_cut(history)
@@ -250,12 +252,16 @@ class TriedFile:
         finished_worker = "A" if "A" in history.successful_workers else ""
         for files in history.disks_after_power_cut():
             disk = _FinishedDisk(finished_worker, frozenset(files.items()))
-            if disk not in self._judged_disks:
-                self._judged_disks[disk] = self._judge_disk(history.directory, disk)
-            problem = self._judged_disks[disk]
+            problem = self._judge_disk_once(history.directory, disk)
             if problem is not None:
                 return problem
         return None
+
+    def _judge_disk_once(self, directory: Path, disk: "_FinishedDisk") -> str | None:
+        """Return the problem of this disk. Judge it only if no earlier step or run has had it."""
+        if disk not in self._judged_disks:
+            self._judged_disks[disk] = self._judge_disk(directory, disk)
+        return self._judged_disks[disk]
 
     def _judge_disk(self, directory: Path, disk: "_FinishedDisk") -> str | None:
         """Return the problem that after_power_cut() reports about this disk, or None."""

@@ -27,6 +27,7 @@ class SharedMemory:
 
 
 async def naive(worker: str, memory: SharedMemory) -> None:
+    """Send a message as A or B. Receive messages in an endless loop as C, the coordinator."""
     if worker in SENDERS:
         await memory.queue.put(worker)
         return
@@ -35,7 +36,7 @@ async def naive(worker: str, memory: SharedMemory) -> None:
 
 
 async def wrong_until_empty(worker: str, memory: SharedMemory) -> None:
-    """Receive until the queue is empty. Wrong: it is empty before the first message, too."""
+    """Receive, as C, until the queue is empty. Wrong: it is empty before the first message, too."""
     if worker in SENDERS:
         await memory.queue.put(worker)
         return
@@ -44,7 +45,7 @@ async def wrong_until_empty(worker: str, memory: SharedMemory) -> None:
 
 
 async def wrong_first_end(worker: str, memory: SharedMemory) -> None:
-    """Receive until a sender has ended. Wrong: the other sender may still send."""
+    """Receive, as C, until a sender has ended. Wrong: the other sender may still send."""
     if worker in SENDERS:
         await memory.queue.put(worker)
         await memory.queue.put(END)
@@ -57,6 +58,7 @@ async def wrong_first_end(worker: str, memory: SharedMemory) -> None:
 
 
 async def fixed(worker: str, memory: SharedMemory) -> None:
+    """Send a message and END as A or B. Receive, as C, until each sender has sent its END."""
     if worker in SENDERS:
         await memory.queue.put(worker)
         await memory.queue.put(END)

@@ -66,6 +66,7 @@ class SharedMemory:
 
 
 async def naive(worker: str, memory: SharedMemory) -> None:
+    """Log in a thread as A. Fork as B, and log in the child."""
     if worker == "A":
         await log_in_thread(memory)
     else:
@@ -86,13 +87,13 @@ async def wrong_new_lock(worker: str, memory: SharedMemory) -> None:
 
 
 async def fixed(worker: str, memory: SharedMemory) -> None:
+    """Log in a thread as A. As B, start a program that logs: a fork, and exec at once."""
     if worker == "A":
         await log_in_thread(memory)
         return
+    program_of_b = [sys.executable, "-S", "-c", PROGRAM]
     with Children(Signals()) as children:
-        children.start(
-            "child", [sys.executable, "-S", "-c", PROGRAM], cwd=Path.cwd(), env=os.environ
-        )
+        children.start("child", program_of_b, cwd=Path.cwd(), env=os.environ)
         while children.next_exit(within_seconds=1.0) is None:
             pass
 
@@ -110,8 +111,10 @@ def run_in_fork(function: Callable[[], None]) -> None:
     Raise TimeoutError if the child fails.
     """
     pid = os.fork()
-    if pid == 0:
+    is_child = pid == 0
+    if is_child:
         function()
+        # The child must not return: it would continue as a second process of the workers.
         os._exit(0)
     _, wait_status = os.waitpid(pid, 0)
     if wait_status != 0:

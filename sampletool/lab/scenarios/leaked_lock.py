@@ -34,6 +34,7 @@ def cancel_job(number: int, frame: FrameType | None) -> None:
 
 
 def naive(worker: str) -> None:
+    """Do a job under a lock. TERM cancels the job of A, the server, which then continues."""
     signal.signal(signal.SIGTERM, cancel_job)
     try:
         lock = os.open("lock", os.O_CREAT | os.O_RDWR)
@@ -50,6 +51,7 @@ def naive(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
+    """Do a job under a lock. A signal is only recorded, and the job looks for it."""
     signals = Signals()
     signals.install()
     try:
@@ -63,6 +65,7 @@ def fixed(worker: str) -> None:
 
 
 def fixed_at_once(worker: str) -> None:
+    """Do a job under a lock. A recorded signal ends the wait for the lock, but not the job."""
     signals = Signals()
     signals.install()
     try:

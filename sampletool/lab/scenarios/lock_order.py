@@ -19,6 +19,7 @@ ACCOUNTS = ("left", "right")
 
 
 def naive(worker: str) -> None:
+    """Transfer from left to right as A, and from right to left as B. Lock the source first."""
     if worker == "A":
         source, target = "left", "right"
     else:
@@ -31,6 +32,7 @@ def naive(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
+    """Transfer in either direction. Take the locks in the same order in both workers."""
     first, second = sorted(ACCOUNTS)
     with (
         lock_named(first).exclusively(PATIENT_WAIT_SECONDS),

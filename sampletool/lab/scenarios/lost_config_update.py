@@ -46,8 +46,9 @@ def wrong_two_locks(worker: str) -> None:
 
 
 def fixed_link(worker: str) -> None:
-    """Let B point the link at a new file while A waits for the lock."""
-    if worker == "B":
+    """Run `tool config set` as A. As B, replace the link with one to a new file under the lock."""
+    replaces_link = worker == "B"
+    if replaces_link:
         with editing_toml(FILE) as file:
             Path("second.toml").write_text(f"{file.text}B = 1\n")
             os.symlink("second.toml", "new")
@@ -58,10 +59,9 @@ def fixed_link(worker: str) -> None:
 
 
 def fixed_two_names(worker: str) -> None:
-    """Let A use the link, and B the file that it leads to."""
-    path = FILE
-    if worker == "B":
-        path = Path("first.toml")
+    """Add a key to one file under two names: A uses the link, and B the file that it leads to."""
+    uses_link = worker == "A"
+    path = FILE if uses_link else Path("first.toml")
     with editing_toml(path) as file:
         file.text += f"{worker} = 1\n"
         file.write()

@@ -38,14 +38,15 @@ Its pid is in the file `ready` while it waits. It does not wait if there is a fi
 
 
 def naive(worker: str) -> None:
+    """Build under a lock: A starts a compiler, B does not. C lets the compiler continue."""
     if worker == "C":
         let_compiler_continue()
         return
+    has_compiler = worker == "A"
     with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS):
-        if worker == "A":
-            compiler = subprocess.Popen(
-                [sys.executable, "-S", "-c", COMPILER, "output"], stdin=subprocess.DEVNULL
-            )
+        if has_compiler:
+            argv = [sys.executable, "-S", "-c", COMPILER, "output"]
+            compiler = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
             while compiler.poll() is None:
                 wait_for_compiler()
         else:
@@ -53,13 +54,15 @@ def naive(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
+    """Build like `naive`, but let the compiler share the lock, and write to a file of its own."""
     if worker == "C":
         let_compiler_continue()
         return
+    has_compiler = worker == "A"
     with lock_named("lock").exclusively(PATIENT_WAIT_SECONDS) as hold:
-        if worker == "A":
+        if has_compiler:
+            argv = [sys.executable, "-S", "-c", COMPILER, "A.scratch"]
             with Children(Signals(), hold.descriptors) as children:
-                argv = [sys.executable, "-S", "-c", COMPILER, "A.scratch"]
                 children.start("compiler", argv, cwd=Path.cwd(), env=os.environ)
                 while children.next_exit(within_seconds=0.001) is None:
                     wait_for_compiler()

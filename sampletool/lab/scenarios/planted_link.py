@@ -20,6 +20,7 @@ MINE = Path("mine")
 
 
 def naive(worker: str) -> None:
+    """Check the path and write the report as A. Plant a link as B, the attacker."""
     if worker == "B":
         plant_link()
     elif not is_link(REPORT):
@@ -27,7 +28,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_look_when_open(worker: str) -> None:
-    """Open the report, then check the path. Wrong: the link may be gone by then."""
+    """Open the report as A, then check the path. Wrong: B may have removed its link by then."""
     if worker == "B":
         plant_link()
         return
@@ -37,6 +38,7 @@ def wrong_look_when_open(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
+    """Replace the report as A. As B, plant links at its path and at the name of a new file."""
     if worker == "B":
         # A name that an attacker can work out is the same in every process.
         os.symlink(MINE, _temporary_path(REPORT))

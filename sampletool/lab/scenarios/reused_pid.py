@@ -26,6 +26,7 @@ DEAD_PID = 2**22 + 1
 
 
 def naive(worker: str) -> None:
+    """Stop the server, whose pid is in the file, as A. B takes over the pid of the dead server."""
     if worker == "B":
         take_over_pid()
         return
@@ -34,7 +35,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_same_name(worker: str) -> None:
-    """Compare the names of the programs. Wrong: another process may have the same name."""
+    """Compare the names of the programs, as A. Wrong: B may have the same name as the server."""
     if worker == "B":
         take_over_pid()
         return
@@ -44,11 +45,13 @@ def wrong_same_name(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
+    """Compare the start times, as A. B started later than the server whose pid it has."""
     if worker == "B":
         take_over_pid()
         return
     pid, start_time = PID_FILE.read_text().split()
     with suppress(ProcessLookupError):
+        # The pidfd stays with this process. The pid may be reused after the comparison.
         pidfd = os.pidfd_open(int(pid))
         if start_of(int(pid)) == start_time:
             stop(int(pid), pidfd)
@@ -62,8 +65,13 @@ def stop(pid: int, pidfd: int | None = None) -> None:
             os.kill(pid, signal.SIGTERM)
         else:
             signal.pidfd_send_signal(pidfd, signal.SIGTERM)
-        while is_running(pid) and "stopped" not in Path("log").read_text():
-            sleep(0.001)
+        wait_until_stopped(pid)
+
+
+def wait_until_stopped(pid: int) -> None:
+    """Wait until the process has exited, or B has logged that the signal has stopped it."""
+    while is_running(pid) and "stopped" not in Path("log").read_text():
+        sleep(0.001)
 
 
 def program_name(pid: int) -> str:

@@ -20,6 +20,7 @@ ONE_FILE = Path("both.toml")
 
 
 def naive(worker: str) -> None:
+    """Renew both files as A. Read both as B, a server that starts."""
     if worker == "A":
         replace_file(CERTIFICATE, "new")
         replace_file(KEY, "new")
@@ -28,7 +29,7 @@ def naive(worker: str) -> None:
 
 
 def wrong_look_again(worker: str) -> None:
-    """Read again until the certificate stays the same. Wrong: the key may change after it."""
+    """Read again, as B, until the certificate is unchanged. Wrong: the key may change after it."""
     if worker == "A":
         replace_file(CERTIFICATE, "new")
         replace_file(KEY, "new")
@@ -36,12 +37,14 @@ def wrong_look_again(worker: str) -> None:
     while True:
         certificate = CERTIFICATE.read_text()
         key = KEY.read_text()
-        if CERTIFICATE.read_text() == certificate:
+        is_unchanged = CERTIFICATE.read_text() == certificate
+        if is_unchanged:
             break
     serve(certificate, key)
 
 
 def fixed(worker: str) -> None:
+    """Renew both values in one file as A. Read this file once as B, a server that starts."""
     if worker == "A":
         with editing_toml(ONE_FILE) as file:
             file.text = toml_with_both("new")
@@ -79,9 +82,10 @@ def read_state(directory: Path) -> str:
     """Return the versions of the certificate and of the key, as text, such as `new old`."""
     certificate = (directory / CERTIFICATE).read_text()
     key = (directory / KEY).read_text()
-    if (directory / ONE_FILE).read_text() == toml_with_both("new"):
-        # The fixed variant changes only the file with both values.
-        certificate = key = "new"
+    # The fixed variant changes only the file with both values.
+    has_new_values = (directory / ONE_FILE).read_text() == toml_with_both("new")
+    if has_new_values:
+        return "new new"
     return f"{certificate} {key}"
 
 

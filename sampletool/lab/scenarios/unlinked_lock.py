@@ -51,13 +51,17 @@ def wrong_check_exists(worker: str) -> None:
         os.close(descriptor)
 
 
-# While a worker waits for the lock, another one may delete the file. So the worker opens the path
-# again if there is no file. This is not enough: a new file may be at the path, see `fixed`.
 def lock_an_existing_file() -> int:
+    """Lock a file while there is a lock file, and return its descriptor.
+
+    Wrong: after the wait, a new file may be at the path, so this is not always the locked file.
+    """
     while True:
         descriptor = os.open("lock", os.O_CREAT | os.O_RDWR)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.path.exists("lock"):
+        # While this worker waited for the lock, another one may have deleted the file.
+        has_lock_file = os.path.exists("lock")
+        if has_lock_file:
             return descriptor
         os.close(descriptor)
 

@@ -85,21 +85,32 @@ class AllScenarioRuns:
 
     def lines(self) -> list[str]:
         """Return the summaries of the scenarios, below a legend for all timelines."""
+        lines = legend(self._drawn_runs(), terminal_width())
+        for scenario_runs in self.scenarios:
+            lines += ["", *scenario_runs.summary()]
+        has_all_scenarios = len(self.scenarios) == len(scenario_names())
+        if not has_all_scenarios:
+            lines += ["", *self._next_commands()]
+        return lines
+
+    def _drawn_runs(self) -> list[Recording]:
+        """Return the runs whose timelines are drawn: the broken runs of each scenario."""
         drawn_runs = []
         for scenario_runs in self.scenarios:
             drawn_runs += [run for run in scenario_runs.runs if run.is_broken]
-        lines = legend(drawn_runs, terminal_width())
-        for scenario_runs in self.scenarios:
-            lines += ["", *scenario_runs.summary()]
+        return drawn_runs
+
+    def _next_commands(self) -> list[str]:
+        """Return the commands that show more: one of these scenarios in full, or all scenarios."""
         number_of_scenarios = len(scenario_names())
-        if len(self.scenarios) < number_of_scenarios:
-            hint = (
-                f"{PROGRAM} lab run lost-config-update shows one in full, "
-                f"{PROGRAM} lab run --all these and the others: {number_of_scenarios}, "
-                "in two minutes."
-            )
-            lines += ["", *wrap_paragraphs(hint)]
-        return lines
+        hint = (
+            f"{PROGRAM} lab run --all these and the others: {number_of_scenarios}, in two minutes."
+        )
+        # A project may have removed all scenarios that run by default.
+        if self.scenarios:
+            example = self.scenarios[0].scenario
+            hint = f"{PROGRAM} lab run {example} shows one in full, {hint}"
+        return wrap_paragraphs(hint)
 
 
 def wrap_paragraphs(text: str, indent: str = "") -> list[str]:

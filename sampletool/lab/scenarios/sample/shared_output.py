@@ -21,6 +21,7 @@ MAX_SHOWN_CHARACTERS = 60
 
 def naive(worker: str) -> None:
     write_lines("result.json", worker)
+    # Keep what this worker reads as its own result, for the invariant.
     Path(f"{worker}.read").write_bytes(Path("result.json").read_bytes())
 
 
@@ -71,26 +72,49 @@ class Results:
 
 def read_state(directory: Path) -> Results:
     """Return the content of the shared file, and which result each worker reads."""
-    shared_file = "-"
-    owner_of_result = {}
-    # The wrong variants copy the result that a worker reads into such a file.
-    for file in directory.glob("?.read"):
-        owner_of_result[file.stem] = find_owner(file, directory)
-    for file in _result_files(directory):
-        owner = find_owner(file, directory)
-        if owner:
-            owner_of_result.setdefault(owner, owner)
-        if file.parent == directory:
-            shared_file = describe_content(file.read_text(), owner)
-    return Results(shared_file, owner_of_result)
+    own_results = find_own_results(directory)
+    copied_results = find_copied_results(directory)
+    return Results(
+        shared_file=describe_shared_file(directory),
+        # A worker that has copied a result has read this one, even if its own is in another file.
+        owner_of_result={**own_results, **copied_results},
+    )
 
 
-def _result_files(directory: Path) -> list[Path]:
-    """Return the results in the scratch directory, and those in the sessions of the workers."""
-    return [
+def find_own_results(directory: Path) -> dict[str, str]:
+    """Return the workers whose whole result is in a file. They are both the keys and the values."""
+    files = [
         *directory.glob("result.*"),
+        # The tool keeps a result in the session of the worker if the shared path is taken.
         *directory.parent.rglob("session*/result.json"),
     ]
+    own_results = {}
+    for file in files:
+        owner = find_owner(file, directory)
+        if owner:
+            own_results[owner] = owner
+    return own_results
+
+
+def find_copied_results(directory: Path) -> dict[str, str]:
+    """Return for each worker the owner of the result that it has read, or "" for a mixture.
+
+    In the wrong variants, A copies what it reads to the file `A.read`.
+    """
+    copied_results = {}
+    for copy in directory.glob("?.read"):
+        reader = copy.stem
+        copied_results[reader] = find_owner(copy, directory)
+    return copied_results
+
+
+def describe_shared_file(directory: Path) -> str:
+    """Return the content of the file that all workers write, as a short text. `-` means no file."""
+    description = "-"
+    # It is called result.json, or result.tmp before its rename.
+    for file in directory.glob("result.*"):
+        description = describe_content(file.read_text(), find_owner(file, directory))
+    return description
 
 
 def describe_content(text: str, owner: str) -> str:

@@ -62,12 +62,15 @@ def fixed(worker: str) -> None:
 
 
 def fixed_set_if_absent(worker: str) -> None:
+    """Set a mark if there is none. Do the job only if this worker has set the mark."""
     store = open_shared_store()
     try:
+        # A mark that does not exist has version 0.
         store.state_set(run_key("owner"), worker, if_version=0, expires_ms=HOUR_MS)
-        do_job(worker)
     except VersionConflict:
-        pass
+        # The other worker has set its mark, and does the job.
+        return
+    do_job(worker)
 
 
 def prepare(directory: Path) -> None:

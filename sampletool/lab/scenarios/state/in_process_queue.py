@@ -61,6 +61,7 @@ async def fixed(worker: str, memory: SharedMemory) -> None:
 
 def run_to_end(coroutine: Coroutine[Any, Any, object]) -> None:
     """Run the coroutine to its end without an event loop, before the workers start."""
+    # A coroutine raises StopIteration at its end.
     with suppress(StopIteration):
         while True:
             coroutine.send(None)

@@ -64,6 +64,7 @@ def fixed(worker: str) -> None:
 
 
 def fixed_slow(worker: str) -> None:
+    """Do the same as `fixed`. In this variant, B may start before A responds."""
     fixed(worker)
 
 

@@ -41,8 +41,11 @@ def wrong_own_lock(worker: str) -> None:
 
 
 def fixed(worker: str) -> None:
+    """Leave the team unless this is the last admin. All admins are in one value."""
+
     def without_worker(admins: list[str]) -> list[str]:
-        if len(admins) == 1:
+        is_last_admin = len(admins) == 1
+        if is_last_admin:
             return admins
         return [admin for admin in admins if admin != worker]
 
@@ -89,13 +92,20 @@ class Admins:
 def read_state(directory: Path) -> Admins:
     """Return the admins. A variant stores each in a row of its own, or all in one value."""
     with store_in(directory) as store:
-        admins = list(admin_rows(store, directory))
-        if not admins:
-            try:
-                admins = store.state_get(run_key("admins", directory)).value
-            except KeyNotFound:
-                pass
-    return Admins(admins)
+        names = list(admin_rows(store, directory))
+        if not names:
+            # Either this variant has no rows, or all admins have left.
+            names = admins_in_one_value(store, directory)
+    return Admins(names)
+
+
+def admins_in_one_value(store: Store, directory: Path) -> list[str]:
+    """Return the admins in the value that prepare_one_value() stores, or none if there is none."""
+    try:
+        names: list[str] = store.state_get(run_key("admins", directory)).value
+    except KeyNotFound:
+        return []
+    return names
 
 
 def invariant(history: History) -> Iterator[str]:

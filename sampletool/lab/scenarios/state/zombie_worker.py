@@ -16,10 +16,7 @@ from ...scenario import History, Mutation, Scenario, Variant
 from ._stores import open_shared_store, run_key, statement_steps, store_in, write_steps
 
 LEASE_MS = {"A": 1, "B": 60_000}
-"""The times after which the claims expire.
-
-The claim of A expires at once. To be sure, each worker waits for this before it claims the job.
-"""
+"""The times after which the claims expire. A is the worker that is paused for longer than that."""
 
 
 def naive(worker: str) -> None:
@@ -31,8 +28,11 @@ def wrong_look_first(worker: str) -> None:
     """Check the claim, then write. Wrong: the claim may expire in between."""
     job = claim_job(worker)
     if job is not None:
-        (current_job,) = open_shared_store().task_list(run_key("queue"), None, 0, 1)
-        if current_job.generation == job.generation:
+        store = open_shared_store()
+        (current_job,) = store.task_list(run_key("queue"), status=None, after=0, limit=1)
+        # The generation grows with each claim.
+        is_still_mine = current_job.generation == job.generation
+        if is_still_mine:
             write_result(worker)
 
 
@@ -43,12 +43,17 @@ def fixed(worker: str) -> None:
 
 
 def claim_job(worker: str) -> Claimed | None:
-    """Claim the job. Return None if another worker has it."""
-    # After this wait, a claim of A has expired.
-    time.sleep(2 * LEASE_MS["A"] / 1000)
-    claimed = open_shared_store().task_claim(run_key("queue"), worker, lease_ms=LEASE_MS[worker])
+    """Claim the job. Return None if another worker has it.
+
+    The claim of A expires before this returns. So B can claim the job before each later step of A.
+    """
+    lease_ms = LEASE_MS[worker]
+    claimed = open_shared_store().task_claim(run_key("queue"), worker, lease_ms=lease_ms)
     if not claimed.tasks:
         return None
+    has_short_lease = worker == "A"
+    if has_short_lease:
+        time.sleep(2 * lease_ms / 1000)
     return claimed.tasks[0]
 
 
@@ -82,7 +87,7 @@ class Job:
 def read_state(directory: Path) -> Job:
     """Return who has claimed the job, and the stored result."""
     with store_in(directory) as store:
-        (task,) = store.task_list(run_key("queue", directory), None, 0, 1)
+        (task,) = store.task_list(run_key("queue", directory), status=None, after=0, limit=1)
         result = store.state_get(run_key("result", directory))
     return Job(
         owner=task.claimed_by or "nobody",
