@@ -286,8 +286,8 @@ class PostgresStore(SqlStore):
         """Return the state of the server."""
         description = self.describe()
         request = Request(store=self._shown_url)
-        ((server_ms,),) = self._send(request, _read_clock, "optional")
-        return description.to_health(server_ms)
+        rows = self._send(request, _read_clock, "optional")
+        return description.to_health(sql_verbs.single_value(rows))
 
     def _send(self, request: Request, body: Callable[[Session], T], tables: _Tables) -> T:
         """Run `body` in a transaction, and return its result.
@@ -409,7 +409,7 @@ class PostgresStore(SqlStore):
         # `_upgrade` waits for that, so the version cannot change while the transaction runs.
         cursor = self._begin(link, "SELECT version FROM tool_store")
         _go_to_last_result(cursor)
-        ((version,),) = cursor.fetchall()
+        version = sql_verbs.single_value(cursor.fetchall())
         self._refuse_newer(version)
 
     def _prepare(self, link: Link, *, may_create: bool) -> None:
@@ -467,15 +467,16 @@ class PostgresStore(SqlStore):
         """
         # Not to_regclass(): after waiting for the lock of the schema, it would still return its
         # cached result from before.
-        ((table_count,),) = link.rows(
+        rows = link.rows(
             """
             SELECT count(*) FROM pg_class
             WHERE relname = 'tool_store' AND pg_table_is_visible(oid)
             """
         )
-        if table_count == 0:
+        has_tables = sql_verbs.single_value(rows) > 0
+        if not has_tables:
             return 0
-        ((version,),) = link.rows("SELECT version FROM tool_store")
+        version = sql_verbs.single_value(link.rows("SELECT version FROM tool_store"))
         self._refuse_newer(version)
         return int(version)
 
