@@ -18,7 +18,7 @@ from ..kit.safety.children import Children
 from ..kit.safety.errors import LockTimeout
 from ..kit.safety.orphans import end_orphans
 from ..kit.safety.private_directory import PRIVATE_MODE, private_directory
-from .trees import remove
+from .trees import force_remove
 
 LockMode = Literal["exclusive", "shared"]
 
@@ -49,7 +49,10 @@ def build_lock(
     *,
     force_unlock: bool,
 ) -> Iterator[Workplace]:
-    """Hold the build lock until the block ends. Read in the block what is to be run.
+    """Hold the build lock until the block ends.
+
+    Read the declarations of the jobs in the block: while this waits for the lock, another command
+    may change them.
 
     `jobs` is how many jobs may run at the same time. With `force_unlock`, first terminate the
     processes that a killed build has left running.
@@ -112,10 +115,10 @@ def _scratch_directory(context: Context, mode: LockMode) -> Iterator[Path]:
     if mode == "exclusive":
         # No other command runs, so a command that was killed has left whatever is here.
         for leftover in parent.iterdir():
-            remove(leftover)
+            force_remove(leftover)
     directory = parent / f"{context.session_id}.{context.request_id}"
     directory.mkdir(mode=PRIVATE_MODE)
     try:
         yield directory
     finally:
-        remove(directory)
+        force_remove(directory)

@@ -116,18 +116,15 @@ def _problems_of_env(env: object) -> Iterator[str]:
 def _problems_of_job(job: Job, target_names: Collection[str]) -> Iterator[str]:
     """Yield what is wrong with the name, the paths and the needs of a job.
 
-    The types of its members were checked before.
+    All of these are texts by now: `read_job` leaves out a value of another type.
     """
     if not _NAME.fullmatch(job.name):
         yield "a name is 1 to 64 letters, digits, '.', '_' or '-'"
-    for path in job.inputs:
-        problem = _problem_of_path(path, "inputs")
-        if problem is not None:
-            yield f"inputs: {path!r} {problem}"
-    for path in job.outputs:
-        problem = _problem_of_path(path, "outputs")
-        if problem is not None:
-            yield f"outputs: {path!r} {problem}"
+    for member, paths in (("inputs", job.inputs), ("outputs", job.outputs)):
+        for path in paths:
+            problem = _problem_of_path(path, member)
+            if problem is not None:
+                yield f"{member}: {path!r} {problem}"
     yield from _overlapping_outputs(job.outputs)
     for need in job.needs:
         if need not in target_names:

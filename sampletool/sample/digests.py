@@ -21,7 +21,9 @@ from ..kit.safety.atomic_file import read_regular, replace
 
 _BLOCK_BYTES = 1024 * 1024
 _MAX_CACHE_BYTES = 256 * 1024 * 1024
-_SETTLED_SECONDS = 2.0
+_MIN_UNCHANGED_SECONDS = 2.0
+"""How long a file must be unchanged before its digest is remembered: longer than any clock tick."""
+
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 NOT_READ = "not read"
@@ -31,7 +33,7 @@ Stamp = list[int]
 """The size of a file, its times and its inode. A list, because JSON has no tuples."""
 
 
-def digest(path: str | Path, check: Callable[[], None]) -> str:
+def compute_digest(path: str | Path, check: Callable[[], None]) -> str:
     """Return the digest of the content, with a mark if the file is executable.
 
     Return "" if the file cannot be read. `check` is called while it is read, and may raise.
@@ -39,19 +41,19 @@ def digest(path: str | Path, check: Callable[[], None]) -> str:
     # This import takes 3 ms. If no file has changed, a command does not need it.
     import hashlib
 
-    content_digest = hashlib.sha256()
+    content_hash = hashlib.sha256()
     try:
         with open(path, "rb", buffering=0) as file:
             while block := file.read(_BLOCK_BYTES):
                 check()
-                content_digest.update(block)
+                content_hash.update(block)
             mode = os.fstat(file.fileno()).st_mode
     except OSError:
         return ""
     is_executable = mode & 0o111 != 0
     if is_executable:
-        return f"{content_digest.hexdigest()}x"
-    return content_digest.hexdigest()
+        return f"{content_hash.hexdigest()}x"
+    return content_hash.hexdigest()
 
 
 class DigestCache:
@@ -67,6 +69,9 @@ class DigestCache:
         reads_files: bool = True,
     ) -> None:
         """Read the cache file. If it cannot be used, begin without digests.
+
+        `check` is called while a file is read, and may raise. `boot_id` is a text that changes with
+        each reboot. By default, it is that of the system.
 
         With `reads_files=False`, no file is read, and only remembered digests are known.
         """
@@ -85,7 +90,7 @@ class DigestCache:
         Return "" if the file cannot be read, and NOT_READ if it must not be read.
         """
         name = str(path)
-        stamp = _stamp_of(name)
+        stamp = _read_stamp(name)
         if name in self._remembered:
             remembered_digest, remembered_stamp = self._remembered[name]
             if stamp == remembered_stamp:
@@ -93,13 +98,13 @@ class DigestCache:
         if not self._reads_files:
             return NOT_READ
         started_at = self._clock()
-        file_digest = digest(name, self._check)
-        # The stamp is older than the digest. If the file has changed while it was read, it has
-        # another stamp now, so this digest is never used.
-        if stamp is not None and _is_settled(stamp, started_at):
-            self._remembered[name] = (file_digest, stamp)
+        new_digest = compute_digest(name, self._check)
+        # The stamp was read before the content. So if the file has changed while it was read, the
+        # stamp that is remembered here is already out of date, and the digest is never used.
+        if stamp is not None and _is_safe_to_remember(stamp, started_at):
+            self._remembered[name] = (new_digest, stamp)
             self._has_changed = True
-        return file_digest
+        return new_digest
 
     def save(self) -> None:
         """Write the digests to the cache file. A failure costs only time, so it is ignored."""
@@ -137,17 +142,20 @@ def _read_boot_id() -> str:
         return ""
 
 
-def _stamp_of(path: str) -> Stamp | None:
+def _read_stamp(path: str) -> Stamp | None:
     """Return the stamp of a file, or None if there is no file."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def _is_settled(stamp: Stamp, now: float) -> bool:
-    """Return whether the file has not changed for so long that each new change has another time."""
+def _is_safe_to_remember(stamp: Stamp, now: float) -> bool:
+    """Return whether the last change of a file is so old that a new change would have a new time.
+
+    After a change in the last tick of the clock, another change could leave the same stamp.
+    """
     _size, modified_ns, changed_ns, _inode = stamp
-    newest_seconds = max(modified_ns, changed_ns) / 1e9
-    return now - newest_seconds > _SETTLED_SECONDS
+    last_change_seconds = max(modified_ns, changed_ns) / 1e9
+    return now - last_change_seconds > _MIN_UNCHANGED_SECONDS

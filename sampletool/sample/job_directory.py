@@ -11,7 +11,7 @@ from pathlib import Path
 from ..kit.context import Context
 from ..kit.program import env_variable
 
-_PASSED_ON = frozenset(
+_INHERITED_VARIABLES = frozenset(
     {"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME"}
 )
 """The variables of the caller that a command gets, in addition to those of the tool."""
@@ -51,7 +51,7 @@ def job_environment(context: Context) -> dict[str, str]:
     prefix_of_tool = env_variable("")
     environment = {}
     for name, value in os.environ.items():
-        if name in _PASSED_ON or name.startswith(prefix_of_tool):
+        if name in _INHERITED_VARIABLES or name.startswith(prefix_of_tool):
             environment[name] = value
     environment[env_variable("WORKSPACE")] = str(context.workspace)
     environment[env_variable("SESSION_ID")] = context.session_id

@@ -48,7 +48,7 @@ class JobResult:
         """Return the text that a person reads about this job."""
         if self.status == "failed":
             return self._lines_of_failure()
-        line = f"{self.name}: {_readable(self.status)}"
+        line = f"{self.name}: {_in_words(self.status)}"
         if self.note is not None:
             return [f"{line} ({self.note})"]
         if self.reason is not None:
@@ -81,7 +81,7 @@ def result_lines(results: Iterable[JobResult], kind: Kind) -> list[str]:
     lines: list[str] = []
     counts: Counter[str] = Counter()
     for result in results:
-        counts[_readable(result.status)] += 1
+        counts[_in_words(result.status)] += 1
         if result.needs_attention:
             lines += result.lines()
     if not counts:
@@ -92,6 +92,6 @@ def result_lines(results: Iterable[JobResult], kind: Kind) -> list[str]:
     return [*lines, f"{kind}s: {summary}"]
 
 
-def _readable(status: Status) -> str:
+def _in_words(status: Status) -> str:
     """Return the status as people read it, such as "up to date"."""
     return status.replace("_", " ")

@@ -58,7 +58,7 @@ def publish(path: Path, identity: Identity, columns: Columns) -> OutputEffect:
     # Another command may have published a result since the caller has checked.
     check_output(path, identity)
     lines = ",\n".join(_json(column) for column in columns)
-    content = _sealed(f'{{"about":{_json(identity)},\n"columns":[\n{lines}],\n'.encode())
+    content = _with_checksum(f'{{"about":{_json(identity)},\n"columns":[\n{lines}],\n'.encode())
     try:
         create(path, content)
     except FileExistsError:
@@ -92,12 +92,12 @@ def _read(path: Path) -> tuple[str, dict[str, Any] | None]:
         return "it is not a readable file", None
     if not content.startswith(_HEAD):
         return "this command did not create it", None
-    if content != _sealed(content[:-_SEAL_BYTES]):
+    if content != _with_checksum(content[:-_SEAL_BYTES]):
         return "it was changed after this command created it", None
     return "it is the result of other inputs or options", json.loads(content)
 
 
-def _sealed(content: bytes) -> bytes:
+def _with_checksum(content: bytes) -> bytes:
     """Return the content with its checksum at the end, which shows later whether it was changed."""
     return content + _SEAL.format(hashlib.sha256(content).hexdigest()).encode()
 

@@ -83,7 +83,7 @@ def _plan_target(
     reason = why_stale(job.name, record, outputs)
     if reason is not None:
         # The new outputs get a link. Find out before the command runs whether its place is free.
-        outputs.must_be_free(job.name)
+        outputs.check_link_place(job.name)
     return PlannedJob(job, record, must_run=reason is not None, reason=reason)
 
 
@@ -94,7 +94,7 @@ def _digest_of_need(need: PlannedJob | None, outputs: Outputs) -> str:
     """
     if need is None or need.must_run:
         return _TO_BE_BUILT
-    return outputs.content_of(need.job.name)
+    return outputs.digest_of_outputs(need.job.name)
 
 
 def _check_that_no_input_is_an_output(inputs: set[str], outputs: tuple[str, ...]) -> None:
@@ -112,7 +112,7 @@ def plan_again(planned: PlannedJob, outputs: Outputs) -> PlannedJob:
     """
     if not planned.record.needs:
         return planned
-    needs = {need: outputs.content_of(need) for need in planned.job.needs}
+    needs = {need: outputs.digest_of_outputs(need) for need in planned.job.needs}
     record = replace(planned.record, needs=needs)
     reason = why_stale(planned.job.name, record, outputs)
     return PlannedJob(planned.job, record, must_run=reason is not None, reason=reason)

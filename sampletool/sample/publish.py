@@ -21,9 +21,9 @@ from pathlib import Path
 from ..kit.program import WORKSPACE_DIRECTORY
 from ..kit.safety.atomic_file import opened
 from ..kit.safety.private_directory import check_private, private_directory
-from .digests import DigestCache, digest
+from .digests import DigestCache, compute_digest
 from .journal import BuildRecord, Journal
-from .trees import remove, settle
+from .trees import force_remove, keep_outputs
 
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -83,7 +83,7 @@ class Outputs:
 
     # The state of a target
 
-    def must_be_free(self, name: str) -> None:
+    def check_link_place(self, name: str) -> None:
         """Raise ValueError if there is something else in the place of the link of this target."""
         if self._links.is_symlink() or (self._links.exists() and not self._links.is_dir()):
             raise ValueError(f"{self._links} is not a directory of ours")
@@ -111,7 +111,7 @@ class Outputs:
             return "a file was added to its outputs, or removed from them"
         return None
 
-    def content_of(self, name: str) -> str:
+    def digest_of_outputs(self, name: str) -> str:
         """Return one digest of all outputs of a target, for the targets that need them."""
         return _digest_of_value(self.records[name].outputs)
 
@@ -126,16 +126,16 @@ class Outputs:
     # Publishing
 
     def publish(self, name: str, record: BuildRecord, directory: Path) -> str | None:
-        """Make the outputs that a command has left in this directory the current version.
+        """Make the outputs in this directory the current version. A command has written them there.
 
-        `record` says what the target was built from. The rest of it is filled in here.
+        `record` says what the target was built from. Its version and its outputs are added here.
 
         If an input or a needed target has changed while the command was running, return a note that
         says so. The target then counts as stale, because it is not known what the command has read.
 
         Raise ValueError if an output is not as declared, and OSError if it cannot be published.
         """
-        files = settle(directory, record.wanted)
+        files = keep_outputs(directory, record.wanted)
         version = f"{name}-{_digest_of_value(asdict(record))}.{os.urandom(4).hex()}"
         changed_inputs = self._changed_inputs(record)
         changed_needs = [need for need in record.needs if self.damage(need) is not None]
@@ -144,7 +144,7 @@ class Outputs:
             inputs={**record.inputs, **dict.fromkeys(changed_inputs, _UNKNOWN)},
             needs={**record.needs, **dict.fromkeys(changed_needs, _UNKNOWN)},
             version=version,
-            outputs={file: digest(directory / file, self._check) for file in files},
+            outputs={file: compute_digest(directory / file, self._check) for file in files},
         )
         private_directory(self.directory)
         os.rename(directory, self.directory / version)
@@ -190,7 +190,7 @@ class Outputs:
                 changed_at = version.stat(follow_symlinks=False).st_ctime
                 is_old = time.time() - changed_at > _KEPT_SECONDS
                 if is_old and version.name not in current:
-                    remove(Path(version.path))
+                    force_remove(Path(version.path))
 
     def _leads_to(self, name: str, version: str) -> bool:
         """Return whether `out/NAME` is the link to this version, as a build creates it."""

@@ -22,7 +22,7 @@ from .job_directory import create_job_directory, job_environment
 from .job_result import JobResult
 from .plan import PlannedJob, plan_again
 from .publish import Outputs
-from .trees import remove
+from .trees import force_remove
 
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 """The errors of the system that go away when another command exits.
@@ -36,7 +36,7 @@ class _CannotStart(Exception):
 
 
 class _NoRoom(Exception):
-    """A job that can be started only when another one has exited."""
+    """A job that can be started later, after another job has exited."""
 
 
 class JobRun:
@@ -73,7 +73,7 @@ class JobRun:
 
     @property
     def results(self) -> list[JobResult]:
-        """The results of all jobs so far. After an interruption, they say how far the run came."""
+        """The results of all jobs so far. After an interruption, these show what was done."""
         results = []
         for name, result in self._results.items():
             # Until a job has exited, its result is that it was not started. If it is
@@ -135,9 +135,10 @@ class JobRun:
                 self._finish(JobResult(planned.job.name, "failed", note=str(error)))
 
     def _start(self, planned: PlannedJob) -> None:
-        """Start a job.
+        """Start a job. Raise _CannotStart if that is impossible.
 
-        Raise _NoRoom if that can succeed when another job has exited, and _CannotStart if not.
+        Raise _NoRoom if the system has no room for another process. Then try again after another
+        job has exited.
         """
         job = planned.job
         directory = self._directory / job.name
@@ -150,13 +151,13 @@ class JobRun:
                 job.run,
                 cwd=directory,
                 env={**self._environment, **job.env},
-                make_log_path=lambda: self._log_path(job.name),
+                make_log_path=lambda: self._make_log_path(job.name),
             )
         except OSError as error:
-            # If no other job runs, waiting for one to exit would never end.
+            # If no other job runs, no exit would ever end the wait.
             if error.errno in _NO_ROOM and self._running:
-                # The next attempt creates it again.
-                remove(directory)
+                # The next attempt creates the directory again.
+                force_remove(directory)
                 raise _NoRoom from error
             reason = os.strerror(error.errno or 0).lower()
             raise _CannotStart(f"{job.run[0]}: {reason}") from error
@@ -164,7 +165,7 @@ class JobRun:
         self._progress.start(job.name, planned.reason)
 
     def _inputs_of(self, planned: PlannedJob) -> Iterable[str]:
-        """Return the paths of the input files of a job. Raise _CannotStart if there are none."""
+        """Return the paths of a job's input files. Raise _CannotStart if a pattern matches none."""
         if self._kind == "target":
             # The plan has found them already, to tell whether the target is stale.
             return planned.record.inputs
@@ -173,11 +174,14 @@ class JobRun:
         except ValueError as error:
             raise _CannotStart(str(error)) from error
 
-    def _log_path(self, name: str) -> Path:
-        """Return the path of a job's log. Called when there is something to write."""
+    def _make_log_path(self, name: str) -> Path:
+        """Create the directory of the logs, and return the path of a job's log.
+
+        This is called when a job prints something, so that jobs without output leave no log.
+        """
         session = self._context.session_directory
-        logs = private_directory(session / f"logs-{self._context.request_id}")
-        return logs / f"{self._kind}-{name}.log"
+        log_directory = private_directory(session / f"logs-{self._context.request_id}")
+        return log_directory / f"{self._kind}-{name}.log"
 
     def _wait_for_exit(self) -> None:
         """Wait until a job exits, or until it is time for a heartbeat."""
@@ -195,7 +199,10 @@ class JobRun:
         self._finish(result)
 
     def _publish(self, result: JobResult, planned: PlannedJob) -> JobResult:
-        """Publish the outputs of a target. It has failed if they are not as declared."""
+        """Publish the outputs of a target whose command has succeeded. Return its new result.
+
+        The target has failed if an output is missing, or is not what the target declares.
+        """
         name = result.name
         try:
             note = self._outputs.publish(name, planned.record, self._directory / name)

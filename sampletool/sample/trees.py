@@ -10,60 +10,63 @@ from pathlib import Path
 _MAX_DEPTH = 100
 
 
-def settle(directory: Path, wanted: list[str]) -> list[str]:
-    """Make the wanted outputs in this directory read-only, and remove everything else.
+def keep_outputs(directory: Path, outputs: list[str]) -> list[str]:
+    """Make the outputs in this directory read-only, and remove everything else.
 
-    Return the paths of the files that stay. Raise ValueError if an output is missing, or if it is
-    not a file or a directory of files.
+    Return the paths of the files that were kept. Raise ValueError if an output is missing, or if it
+    is not a file or a directory of files.
     """
     if directory.is_symlink():
         raise ValueError("its directory was replaced with a link")
     os.chmod(directory, 0o700)
     files: list[str] = []
     for name in os.listdir(directory):
-        files += _settle_path(directory, name, wanted)
-    for path in wanted:
+        files += _keep_or_remove(directory, name, outputs)
+    for path in outputs:
         if not os.path.lexists(directory / path):
             raise ValueError(f"it did not write its output {path!r}")
     return files
 
 
-def _settle_path(directory: Path, path: str, wanted: list[str]) -> Iterator[str]:
-    """Settle the file or directory at this path, and yield the paths of the files that stay."""
+def _keep_or_remove(directory: Path, path: str, outputs: list[str]) -> Iterator[str]:
+    """Keep the file or directory at this path if it belongs to the outputs. Otherwise, remove it.
+
+    Yield the paths of the files that were kept.
+    """
     full_path = directory / path
-    # An output can be a directory. Then everything in it is wanted, too.
-    is_wanted = any(f"{path}/".startswith(f"{output}/") for output in wanted)
-    has_wanted_inside = any(output.startswith(f"{path}/") for output in wanted)
+    # An output can be a directory. Then everything in it belongs to the output.
+    is_output = any(f"{path}/".startswith(f"{output}/") for output in outputs)
+    contains_output = any(output.startswith(f"{path}/") for output in outputs)
     is_directory = stat.S_ISDIR(full_path.lstat().st_mode)
-    if is_directory and (is_wanted or has_wanted_inside):
+    if is_directory and (is_output or contains_output):
         if path.count("/") > _MAX_DEPTH:
             raise ValueError(f"its output {path!r} is more than {_MAX_DEPTH} directories deep")
         os.chmod(full_path, 0o700)
         for name in os.listdir(full_path):
-            yield from _settle_path(directory, f"{path}/{name}", wanted)
-    elif is_wanted:
-        _settle_file(full_path, path)
+            yield from _keep_or_remove(directory, f"{path}/{name}", outputs)
+    elif is_output:
+        _make_read_only(full_path, path)
         yield path
     else:
-        remove(full_path)
+        force_remove(full_path)
 
 
-def _settle_file(full_path: Path, path: str) -> None:
+def _make_read_only(full_path: Path, path: str) -> None:
     """Make a file read-only. Raise ValueError if it is not a regular file."""
-    found = full_path.lstat()
-    if stat.S_ISLNK(found.st_mode):
+    status = full_path.lstat()
+    if stat.S_ISLNK(status.st_mode):
         raise ValueError(f"its output {path!r} is a link")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"its output {path!r} is not a regular file")
-    if found.st_nlink > 1:
+    if status.st_nlink > 1:
         # The file has another name, perhaps one of the user, and must stay writable there.
         copy = full_path.with_name(os.urandom(8).hex())
         shutil.copy2(full_path, copy)
         os.replace(copy, full_path)
-    os.chmod(full_path, found.st_mode & 0o555 | 0o400)
+    os.chmod(full_path, status.st_mode & 0o555 | 0o400)
 
 
-def remove(path: Path) -> None:
+def force_remove(path: Path) -> None:
     """Remove a file or a tree, even if it is read-only or very deep. Ignore failures."""
     try:
         # If it is a link, this removes the link, and not what it leads to.

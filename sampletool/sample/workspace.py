@@ -41,15 +41,15 @@ class Declarations:
 
     def with_needs(self, names: list[str]) -> list[Job]:
         """Return these targets and all that they need, also indirectly, each after its needs."""
-        found: set[str] = set()
+        selected: set[str] = set()
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found.add(name)
+            if name not in selected:
+                selected.add(name)
                 waiting += self.targets[name].needs
         # In `targets`, each target comes after those that it needs. The result keeps this order.
-        return [job for name, job in self.targets.items() if name in found]
+        return [job for name, job in self.targets.items() if name in selected]
 
 
 def read_workspace(context: Context) -> Declarations:

@@ -198,13 +198,13 @@ class Link(psycopg.Connection[Any]):
             cursor.execute(_in_driver_syntax(statement), values[0])
         else:
             cursor.executemany(_in_driver_syntax(statement), values, returning=True)
-        effective = []
+        values_with_effect = []
         for row in values:
             if cursor.rowcount > 0:
-                effective.append(row)
+                values_with_effect.append(row)
             # Go to the result of the next row. After the last one, this does nothing.
             cursor.nextset()
-        return effective
+        return values_with_effect
 
     def lock_name(self, name: str) -> None:
         """Wait until no other transaction has locked this name, and lock it for this one."""
@@ -286,11 +286,14 @@ class PostgresStore(SqlStore):
         """Return the state of the server."""
         description = self.describe()
         request = Request(store=self._shown_url)
-        ((server_ms,),) = self._send(request, _read_clock, "optional")
-        return description.to_health(server_ms)
+        rows = self._send(request, _read_clock, "optional")
+        return description.to_health(sql_verbs.single_value(rows))
 
     def _send(self, request: Request, body: Callable[[Session], T], tables: _Tables) -> T:
-        """Return what `body` returns in a transaction, which is repeated where that is harmless."""
+        """Run `body` in a transaction, and return its result.
+
+        If the connection breaks, repeat the transaction, unless that could make the change twice.
+        """
 
         def attempt(give_up_at: float, is_repetition: bool) -> T:
             return self._attempt(body, give_up_at, tables=tables, is_repetition=is_repetition)
@@ -323,7 +326,7 @@ class PostgresStore(SqlStore):
                 link.commit()
             return result
         except (psycopg.Error, TimeoutError) as error:
-            raise self._our_error(error, was_sent=is_commit_sent) from None
+            raise self._error_to_raise(error, was_sent=is_commit_sent) from None
         except UnicodeError:
             problem = f"{self._shown_url} names a host that cannot exist"
             raise invalid_store(self._url, problem) from None
@@ -406,7 +409,7 @@ class PostgresStore(SqlStore):
         # `_upgrade` waits for that, so the version cannot change while the transaction runs.
         cursor = self._begin(link, "SELECT version FROM tool_store")
         _go_to_last_result(cursor)
-        ((version,),) = cursor.fetchall()
+        version = sql_verbs.single_value(cursor.fetchall())
         self._refuse_newer(version)
 
     def _prepare(self, link: Link, *, may_create: bool) -> None:
@@ -441,14 +444,17 @@ class PostgresStore(SqlStore):
 
     def _upgrade(self, link: Link) -> None:
         """Execute the schema steps that are missing, in the current transaction."""
-        # Only one client creates or upgrades the tables.
+        # One client at a time creates or upgrades the tables. Locks of names use the numbers of
+        # hashtext(), and 0 is the number of this lock.
         link.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_ADVISORY_CLASS,))
         if self._schema_name is not None:
+            # As bytes, because the types of psycopg allow only literals as text.
             link.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema_name}"'.encode())
         version = self._read_version(link)
         if version > 0:
-            # Wait for the transactions of older versions. Later ones will see the new version.
+            # Wait until no transaction uses the old tables. Later transactions wait for this one.
             link.execute("LOCK TABLE tool_store IN ACCESS EXCLUSIVE MODE")
+            # Another client may have upgraded the tables during the wait.
             version = self._read_version(link)
         for step in self._schema_steps[version:]:
             link.execute(step.encode())
@@ -461,15 +467,16 @@ class PostgresStore(SqlStore):
         """
         # Not to_regclass(): after waiting for the lock of the schema, it would still return its
         # cached result from before.
-        ((table_count,),) = link.rows(
+        rows = link.rows(
             """
             SELECT count(*) FROM pg_class
             WHERE relname = 'tool_store' AND pg_table_is_visible(oid)
             """
         )
-        if table_count == 0:
+        has_tables = sql_verbs.single_value(rows) > 0
+        if not has_tables:
             return 0
-        ((version,),) = link.rows("SELECT version FROM tool_store")
+        version = sql_verbs.single_value(link.rows("SELECT version FROM tool_store"))
         self._refuse_newer(version)
         return int(version)
 
@@ -493,16 +500,16 @@ class PostgresStore(SqlStore):
             # The connection is lost, or in the middle of something.
             link.close()
 
-    def _our_error(
+    def _error_to_raise(
         self,
         error: psycopg.Error | TimeoutError,
         *,
         was_sent: bool,
     ) -> Exception:
-        """Return what to raise instead of an error of the driver.
+        """Return the error to raise instead of an error of the driver: NoReply or a ToolError.
 
-        It is NoReply if another attempt may succeed, and one of our own errors otherwise.
-        `was_sent` is whether COMMIT was sent, so that the server may have made the change.
+        NoReply means that another attempt may succeed. `was_sent` is whether COMMIT was sent, so
+        that the server may have made the change.
         """
         if isinstance(error, TimeoutError):
             return NoReply("it did not reply in time", was_sent=was_sent)
@@ -590,7 +597,7 @@ def _is_url_refused(error: psycopg.Error) -> bool:
 
 
 def _is_connection_lost(error: psycopg.Error) -> bool:
-    """Return whether this is about the connection or the server, and not about a statement."""
+    """Return whether an error is about the connection or the server, and not about a statement."""
     if not isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
         return False
     # Without a SQLSTATE, the error is not from the server. So the driver could not reach it.

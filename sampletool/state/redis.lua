@@ -22,8 +22,12 @@
 --   once:KEY             a hash with the result of a write that must not happen twice
 --   fenced:ID            the keys of the fenced writes of a task
 --
+-- A call returns a list: {'done', data}, or {'replayed', data} with the remembered result of an
+-- earlier write, or {'refused', code, fact, fact …} if the verb is not allowed (see `refuse`).
+--
 -- Whole numbers are sent as text, because Lua would round large ones. A missing value is an empty
--- text. In a forecast, and when a verb only reads, nothing is written (see `write`).
+-- text. A *forecast* (--dry-run) returns what the verb would return, and writes nothing. A verb that
+-- only reads is sent as a forecast, too.
 
 local prefix = KEYS[1]
 -- Whether an earlier attempt at this call may have succeeded: its reply was lost.
@@ -67,7 +71,7 @@ local function as_text(number)
   return string.format('%.0f', number)
 end
 
--- Send a command that changes something.
+-- Send a command that changes something. In a forecast, do nothing.
 local function write(...)
   if not is_forecast then
     return redis.call(...)
@@ -75,8 +79,8 @@ local function write(...)
 end
 
 -- End this call with a refusal: a code, and the facts of the error (see _REFUSALS in redis.py).
-local function refuse(...)
-  error({refusal = {...}})
+local function refuse(code, ...)
+  error({'refused', code, ...})
 end
 
 
@@ -160,8 +164,8 @@ local function enqueue(queue, id, position, due)
   end
 end
 
--- Remove a task from the set of its queue that has it. After its lease has expired, that may be
--- `free` already.
+-- Remove a task from the one set of its queue that contains it. For a task that is claimed, this may
+-- be `free`: a claim has moved the task there after its lease has expired.
 local function dequeue(task)
   for _, set in ipairs({'leased', 'free', 'later', 'expired'}) do
     if write('ZREM', key(set, task.queue), task.id) == 1 then
@@ -259,8 +263,8 @@ end
 
 -- Values
 
--- Return the version that is stored, and the one that counts: it is 0 if the value has expired.
--- Refuse if the caller wants another version. Both are 0 if there is no value.
+-- Return the version that is stored, and the current one, which is 0 if the value has expired. Both
+-- are 0 if there is no value. Refuse if the caller wants another current version.
 local function versions(name, wanted)
   local found = redis.call('HMGET', key('state', name), 'version', 'ends')
   local stored = tonumber(found[1] or '0')
@@ -540,11 +544,11 @@ local function find_after(set, after, newest, count)
   return found
 end
 
--- Return the ids of what `find_after` has found.
-local function ids_of(found)
+-- Return the ids of tasks that `find_after` has returned.
+local function ids_of(tasks)
   local ids = {}
-  for index, one in ipairs(found) do
-    ids[index] = one.id
+  for index, task in ipairs(tasks) do
+    ids[index] = task.id
   end
   return ids
 end
@@ -818,7 +822,7 @@ local function find_write()
   return {fingerprint = found[1], answer = found[2], is_by_this_claim = is_by_this_claim}
 end
 
--- Return the result of an earlier write. Refuse a repetition with other arguments.
+-- Return the remembered result of an earlier write. Refuse a repetition with other arguments.
 --
 -- A claim with another generation is a new execution of the task. It need not agree with the earlier
 -- one: what an agent writes, for example, differs each time.
@@ -853,7 +857,7 @@ local function call()
     check_fence()
   end
   if earlier ~= nil then
-    return {'again', replay(earlier)}
+    return {'replayed', replay(earlier)}
   end
   -- No verb has more than eight arguments of its own. Those of a list are read from ARGV.
   local data = verbs[verb](unpack(ARGV, FIRST, math.min(#ARGV, FIRST + 7)))
@@ -861,9 +865,10 @@ local function call()
   return {'done', data}
 end
 
+-- The reply of a refusal comes as the error that `refuse` has raised.
 local _, reply = pcall(call)
 if type(reply) ~= 'table' then
   -- A mistake in this script, or an error of the server.
   return redis.error_reply(reply)
 end
-return reply.refusal or reply
+return reply

@@ -167,7 +167,7 @@ class RedisStore(Store):
 
     def _read_once(self, verb: str, arguments: dict[str, Any]) -> Any:
         """Return what one call of the script reads."""
-        # A forecast makes no changes, and neither does a read.
+        # As a forecast, the script certainly changes nothing.
         request = Request(store=self._shown_url)
         return self._run_script(request, verb, arguments, is_forecast=True).data
 
@@ -211,8 +211,8 @@ class RedisStore(Store):
         replied_at = time.time()
         server_time: float = seconds + microseconds / 1_000_000
         # The server has read its clock at some moment between the two: take the middle.
-        own_time = (asked_at + replied_at) / 2
-        return round((server_time - own_time) * 1000)
+        local_time = (asked_at + replied_at) / 2
+        return round((server_time - local_time) * 1000)
 
     def close(self) -> None:
         """Close the connection."""
@@ -276,38 +276,45 @@ class RedisStore(Store):
         A forecast returns what the verb would return, but changes nothing.
         """
         # The script finds its arguments by their places: see the first lines of redis.lua.
-        sent = [verb, _SCHEMA, int(is_forecast), *_once_arguments(write)]
+        script_arguments = [verb, _SCHEMA, int(is_forecast), *_once_arguments(write)]
         for argument in arguments.values():
-            sent += _flatten(argument)
+            script_arguments += _flatten(argument)
         # An argument of a script cannot be None.
-        texts = ["" if argument is None else argument for argument in sent]
+        texts = ["" if argument is None else argument for argument in script_arguments]
 
         def run(is_repetition: bool) -> Reply:
-            returned = self._script([self._prefix], [int(is_repetition), *texts])
-            return self._to_reply(returned, write)
+            script_reply = self._script([self._prefix], [int(is_repetition), *texts])
+            return self._to_reply(script_reply, write)
 
         return self._send(request, run)
 
-    def _to_reply(self, returned: list[Any], write: Write | None) -> Reply:
-        """Return the reply that the script has returned, or raise the error of a refusal.
+    def _to_reply(self, script_reply: list[Any], write: Write | None) -> Reply:
+        """Return the reply of the script as a Reply. Raise the error if the script has refused.
 
-        The script returns a list. It begins with "done" or "again", which the data follows, or with
-        the code of a refusal, which its facts follow: see `_REFUSALS`.
+        The first item of `script_reply` is the outcome. The other items depend on it: "done" and
+        "replayed" have the data, and "refused" has the code and the facts of the error.
         """
-        kind, *facts = returned
-        if kind == "done":
-            (data,) = facts
-            return Reply(data)
-        if kind == "again":
-            (data,) = facts
-            return Reply(data, is_replayed=True)
-        if kind == "STATE_TOO_NEW":
-            (found,) = facts
-            raise errors.StateTooNew(store=self._shown_url, found=found, known=_SCHEMA)
-        if kind == "IDEMPOTENCY_KEY_REUSED" and write is not None:
-            raise write.key_reused_error()
-        error_class, names = _REFUSALS[kind]
-        raise error_class(**dict(zip(names, facts, strict=True)))
+        outcome, *details = script_reply
+        if outcome == "refused":
+            code, *facts = details
+            raise self._script_refusal(code, facts, write)
+        (data,) = details
+        return Reply(data, is_replayed=outcome == "replayed")
+
+    def _script_refusal(self, code: str, facts: list[Any], write: Write | None) -> ToolError:
+        """Return the error to raise if the script has refused a verb with this code."""
+        if code == "STATE_TOO_NEW":
+            (schema_of_store,) = facts
+            return errors.StateTooNew(
+                store=self._shown_url,
+                found=schema_of_store,
+                known=_SCHEMA,
+            )
+        if code == "IDEMPOTENCY_KEY_REUSED" and write is not None:
+            return write.key_reused_error()
+        error_class, fact_names = _REFUSALS[code]
+        named_facts = dict(zip(fact_names, facts, strict=True))
+        return error_class(**named_facts)
 
     def _check_server_once(self) -> None:
         """Refuse a server that evicts keys. Warn about one that can lose data in a crash."""
@@ -366,20 +373,20 @@ class RedisStore(Store):
                 was_sent = True
                 return ask(is_repetition)
             except (exceptions.RedisError, OSError) as error:
-                raise self._our_error(error, was_sent=was_sent) from None
+                raise self._error_to_raise(error, was_sent=was_sent) from None
             except UnicodeError:
                 problem = f"{self._shown_url} names a host that cannot exist"
                 raise invalid_store(self._shown_url, problem) from None
 
         return send(request, self._policy, attempt)
 
-    def _our_error(self, error: Exception, *, was_sent: bool) -> Exception:
-        """Return what to raise instead of an error of the driver.
+    def _error_to_raise(self, error: Exception, *, was_sent: bool) -> Exception:
+        """Return the error to raise instead of an error of the driver: NoReply or a ToolError.
 
-        It is NoReply if there was no reply, so that another attempt can follow, or a ToolError.
-        `was_sent` is whether the request may have reached the server.
+        NoReply means that the server has not replied, so another attempt can follow. `was_sent` is
+        whether the request may have reached the server.
         """
-        refusal = self._refusal(error)
+        refusal = self._server_refusal(error)
         if refusal is not None:
             return refusal
         permanent_reason = _permanent_reason(error)
@@ -394,7 +401,7 @@ class RedisStore(Store):
             was_sent=was_sent and not was_certainly_not_done,
         )
 
-    def _refusal(self, error: Exception) -> ToolError | None:
+    def _server_refusal(self, error: Exception) -> ToolError | None:
         """Return the error to raise if the server has refused the user, or all changes.
 
         Return None if the driver's error has another cause.
@@ -430,8 +437,8 @@ class _WatchedSocket:
     would keep the driver waiting permanently.
     """
 
-    def __init__(self, connected: Any, watch: Watch) -> None:
-        self._socket = connected
+    def __init__(self, connected_socket: Any, watch: Watch) -> None:
+        self._socket = connected_socket
         self._watch = watch
         self._is_blocking = True
         self._socket.settimeout(_LOOK_SECONDS)
@@ -451,22 +458,25 @@ class _WatchedSocket:
 
     def recv(self, size: int) -> bytes:
         """Receive what has arrived, at least one byte."""
-        received: bytes = self._repeat(self._socket.recv, size)
-        return received
+        content: bytes = self._wait_for(self._socket.recv, size)
+        return content
 
     def recv_into(self, buffer: Any, *args: Any) -> int:
-        """Receive what has arrived into a buffer, and return how much it was."""
-        received_bytes: int = self._repeat(self._socket.recv_into, buffer, *args)
-        return received_bytes
+        """Receive what has arrived into a buffer, and return the number of bytes."""
+        byte_count: int = self._wait_for(self._socket.recv_into, buffer, *args)
+        return byte_count
 
     def sendall(self, content: bytes) -> None:
-        """Send all of the content."""
+        """Send the content, in pieces if the socket does not take all of it at once.
+
+        Between two pieces, look for a signal and at the deadline.
+        """
         remaining = memoryview(content)
         while remaining:
-            sent_bytes = self._repeat(self._socket.send, remaining)
-            remaining = remaining[sent_bytes:]
+            byte_count = self._wait_for(self._socket.send, remaining)
+            remaining = remaining[byte_count:]
 
-    def _repeat(self, operation: Callable[..., Any], *args: Any) -> Any:
+    def _wait_for(self, operation: Callable[..., Any], *args: Any) -> Any:
         """Repeat an operation until it succeeds. Raise TimeoutError if the exchange is over."""
         while True:
             if self._is_blocking and self._watch.is_over():
@@ -487,41 +497,62 @@ def _watched_class(connection_class: Any, watch: Watch, shown_url: str) -> Any:
         def _connect(self) -> _WatchedSocket:
             connect: Callable[[], Any] = super()._connect
             if isinstance(self, SSLConnection):
-                connected = self._connect_with_tls(connect)
+                connected_socket = self._connect_with_tls(connect)
             else:
-                # In a thread: looking up a host name cannot be interrupted.
-                connected = connect_in_thread(connect, watch, socket.socket.close)
-            return _WatchedSocket(connected, watch)
+                connected_socket = _connect_socket(connect, watch)
+            return _WatchedSocket(connected_socket, watch)
 
         def _connect_with_tls(self, connect: Callable[[], Any]) -> Any:
-            """Return a socket. Raise StoreMisconfigured if this can never succeed.
-
-            The first attempt is short. If the server has not answered by then, find out whether it
-            speaks TLS at all, and only then wait as long as the exchange may take.
-            """
-            give_up_at = min(watch.give_up_at, time.monotonic() + _HANDSHAKE_SECONDS)
-            handshake_watch = Watch(watch.signals, give_up_at)
+            """Return a socket. Raise StoreMisconfigured if this can never succeed."""
             try:
-                return connect_in_thread(connect, handshake_watch, socket.socket.close)
-            except TimeoutError:
-                if watch.is_over():
-                    raise
+                connected_socket = _connect_soon(connect, watch)
+                if connected_socket is not None:
+                    return connected_socket
+                # Either the server is slow, or it does not speak TLS. Find out before a long wait.
+                if _speaks_redis_without_tls(self.host, self.port, watch):
+                    raise errors.StoreMisconfigured(store=shown_url, reason=_NO_TLS)
+                return _connect_socket(connect, watch)
             except (FileNotFoundError, PermissionError) as error:
                 # The driver would turn it into the error of an unreachable server.
                 raise errors.StoreMisconfigured(
                     store=shown_url,
                     reason=_UNREADABLE_CERTIFICATE,
                 ) from error
-            speaks_redis = connect_in_thread(
-                lambda: _replies_without_tls(self.host, self.port),
-                watch,
-                lambda _: None,
-            )
-            if speaks_redis:
-                raise errors.StoreMisconfigured(store=shown_url, reason=_NO_TLS)
-            return connect_in_thread(connect, watch, socket.socket.close)
 
     return WatchedConnection
+
+
+def _connect_socket(connect: Callable[[], Any], watch: Watch) -> Any:
+    """Return the socket that `connect` returns. Raise TimeoutError if the exchange is over."""
+    # In a thread: looking up a host name cannot be interrupted.
+    return connect_in_thread(connect, watch, socket.socket.close)
+
+
+def _connect_soon(connect: Callable[[], Any], watch: Watch) -> Any | None:
+    """Return the socket that `connect` returns, or None if that takes too long for a handshake.
+
+    Raise TimeoutError if the exchange is over.
+    """
+    give_up_at = min(watch.give_up_at, time.monotonic() + _HANDSHAKE_SECONDS)
+    handshake_watch = Watch(watch.signals, give_up_at)
+    try:
+        return _connect_socket(connect, handshake_watch)
+    except TimeoutError:
+        if watch.is_over():
+            raise
+        return None
+
+
+def _speaks_redis_without_tls(host: str, port: int, watch: Watch) -> bool:
+    """Return whether a server replies to a command that is not encrypted.
+
+    Raise TimeoutError if the exchange is over.
+    """
+
+    def close_nothing(_is_reply: bool) -> None:
+        """Do nothing: `_replies_without_tls` has closed its connection itself."""
+
+    return connect_in_thread(lambda: _replies_without_tls(host, port), watch, close_nothing)
 
 
 def _replies_without_tls(host: str, port: int) -> bool:

@@ -99,14 +99,15 @@ class SqlStore(Store):
         def body(db: Session) -> Reply:
             if write.key is not None:
                 db.lock_name(write.key)
-            remembered = _find_result(db, write)
-            # If an earlier attempt has made this write, its result counts, although the claim may
-            # have ended since. The store would refuse a write that has certainly happened.
-            is_own_write = remembered is not None and remembered.is_by_claim(write.once.fence)
-            if not (db.is_repetition and is_own_write):
-                sql_verbs.check_fence(db, write.once.fence)
-            if remembered is not None:
-                return remembered.replay(write)
+            earlier_write = _find_earlier_write(db, write)
+            fence = write.once.fence
+            # Suppose that the reply of an earlier attempt was lost, and the claim has ended since.
+            # Then the write has happened, so do not refuse it: return its result.
+            is_by_claim = earlier_write is not None and earlier_write.is_by_claim(fence)
+            if not (db.is_repetition and is_by_claim):
+                sql_verbs.check_fence(db, fence)
+            if earlier_write is not None:
+                return earlier_write.replay(write)
             data = self._call(db, write.verb, write.arguments)
             if write.key is not None:
                 _remember(db, write, data)
@@ -121,8 +122,8 @@ class SqlStore(Store):
     def health(self) -> Health:
         """Return the state of the server or the file."""
         description = self.describe()
-        ((server_ms,),) = self.look(lambda db: db.rows(f"SELECT {db.now}"))
-        return description.to_health(server_ms)
+        rows = self.look(lambda db: db.rows(f"SELECT {db.now}"))
+        return description.to_health(sql_verbs.single_value(rows))
 
     def _call(self, db: Session, verb: str, arguments: dict[str, Any]) -> Any:
         function = getattr(sql_verbs, verb)
@@ -130,8 +131,8 @@ class SqlStore(Store):
 
 
 @dataclass(frozen=True)
-class _RememberedWrite:
-    """An earlier write with the same key."""
+class _EarlierWrite:
+    """An earlier write with the same key, as the store remembers it."""
 
     fingerprint: str
     result: str
@@ -145,34 +146,36 @@ class _RememberedWrite:
         return fence is not None and fence.generation == self.generation
 
     def replay(self, write: Write) -> Reply:
-        """Return the result. Raise IdempotencyKeyReused if a repetition has other arguments.
+        """Return the result of the earlier write as that of a later `write` with the same key.
 
-        A claim with another generation is a new execution of the task. It need not agree with the
-        earlier one: what an agent writes, for example, differs each time.
+        Raise IdempotencyKeyReused if the two writes have different arguments. Only a claim with
+        another generation may have others: it is a new execution of the task, and what an agent
+        writes, for example, differs each time.
         """
         fence = write.once.fence
-        must_agree = fence is None or self.is_by_claim(fence)
-        if must_agree and self.fingerprint != write.fingerprint:
+        must_be_equal = fence is None or self.is_by_claim(fence)
+        if must_be_equal and self.fingerprint != write.fingerprint:
             raise write.key_reused_error()
         return Reply(decode(self.result), is_replayed=True)
 
 
-def _find_result(db: Session, write: Write) -> _RememberedWrite | None:
+def _find_earlier_write(db: Session, write: Write) -> _EarlierWrite | None:
     """Return an earlier write with the same key, or None if there is none."""
     if write.key is None:
         return None
-    found = db.rows(
+    rows = db.rows(
         f"""
         SELECT digest, answer, generation FROM tool_once
         WHERE key = :key AND {sql_verbs.has_not_expired(db)}
         """,
         key=write.key,
     )
-    if not found:
+    if not rows:
         return None
-    ((remembered_fingerprint, result, generation),) = found
-    return _RememberedWrite(
-        fingerprint=remembered_fingerprint,
+    (row,) = rows
+    fingerprint, result, generation = row
+    return _EarlierWrite(
+        fingerprint=fingerprint,
         result=result,
         generation=generation,
     )

@@ -51,6 +51,12 @@ _CURRENT_STATUS = f"""
 """
 """The status of a task at the time `_NOW`. The column does not change when a lease expires."""
 
+_LEASE_HAS_EXPIRED = f"status = 'claimed' AND due_at BETWEEN 1 AND {_NOW}"
+"""The condition that a lease has expired and that no claim has noticed it yet.
+
+The `due_at` of a claimed task is the end of its lease.
+"""
+
 _FREED_AT_ONCE = 500
 """How many expired leases one claim processes. More would make one claim slow."""
 
@@ -209,10 +215,10 @@ def schema_of_0_3() -> str:
 def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
     """Add to a counter (see Store.counter_add). Return its new value and the effect."""
     db.lock_name(f"counter {name}")
-    found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
+    rows = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
     value_before = 0
-    if found:
-        ((value_before,),) = found
+    if rows:
+        value_before = single_value(rows)
     value = value_before + amount
     if abs(value) > MAX_INTEGER:
         raise CounterRange(counter=name, value=value_before, amount=amount)
@@ -224,19 +230,19 @@ def counter_add(db: Session, name: str, amount: int) -> tuple[int, str]:
         name=name,
         value=value,
     )
-    return value, "updated" if found else "created"
+    effect = "updated" if rows else "created"
+    return value, effect
 
 
 def counter_get(db: Session, name: str) -> int:
     """Return the value of a counter, or 0 if there is none (see Store.counter_get)."""
-    found = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
-    if not found:
+    rows = db.rows("SELECT value FROM tool_counters WHERE name = :name", name=name)
+    if not rows:
         return 0
-    ((value,),) = found
-    return int(value)
+    return int(single_value(rows))
 
 
-def counter_list(db: Session, after: str, limit: int) -> list[Any]:
+def counter_list(db: Session, after: str, limit: int) -> list[tuple[str, int]]:
     """Return the names and values of some counters (see Store.counter_list)."""
     return db.rows(
         "SELECT * FROM tool_counters WHERE name > :after ORDER BY name LIMIT :limit",
@@ -265,12 +271,12 @@ def state_set(
     expires_ms: int | None,
 ) -> tuple[int, str]:
     """Set a value (see Store.state_set). Return its new version and the effect."""
-    found = _lock_value(db, key, if_version)
-    _sweep_values(db, key, found.now)
-    new_version = _last_version(db, found.stored_version) + 1
+    previous = _lock_value(db, key, if_version)
+    _sweep_values(db, key, previous.now)
+    new_version = _last_version(db, previous.stored_version) + 1
     expires_at = None
     if expires_ms is not None:
-        expires_at = found.now + expires_ms
+        expires_at = previous.now + expires_ms
     db.rows(
         """
         INSERT INTO tool_state (key, value, version, expires_at)
@@ -284,7 +290,7 @@ def state_set(
         expires_at=expires_at,
     )
     # A value that has expired does not count, although its row may still be in the table.
-    effect = "updated" if found.current_version > 0 else "created"
+    effect = "updated" if previous.current_version > 0 else "created"
     return new_version, effect
 
 
@@ -296,18 +302,17 @@ def _last_version(db: Session, stored_version: int) -> int:
     if stored_version > 0:
         return stored_version
     # The key may have had a row that was swept. The floor is not below the version of that row.
-    ((floor,),) = db.rows("SELECT version FROM tool_floor")
-    return int(floor)
+    return int(single_value(db.rows("SELECT version FROM tool_floor")))
 
 
 def state_unset(db: Session, key: str, if_version: int | None) -> tuple[int, str]:
     """Remove a value (see Store.state_unset). Return the version that it had, and the effect."""
-    found = _lock_value(db, key, if_version)
+    previous = _lock_value(db, key, if_version)
     # The row stays, expired, until a later write sweeps it. Removing it here would have to raise
     # the floor, which all values share, and all callers would wait for each other.
     db.rows("UPDATE tool_state SET value = '', expires_at = 0 WHERE key = :key", key=key)
-    effect = "deleted" if found.current_version > 0 else "unchanged"
-    return found.current_version, effect
+    effect = "deleted" if previous.current_version > 0 else "unchanged"
+    return previous.current_version, effect
 
 
 def state_list(db: Session, prefix: str, after: str, limit: int) -> list[Any]:
@@ -366,7 +371,7 @@ def _lock_value(db: Session, key: str, if_version: int | None) -> _LockedValue:
 
 def _sweep_values(db: Session, key: str, now: int) -> None:
     """Remove a few expired values other than this one, and raise the floor above their versions."""
-    expired = db.rows(
+    expired_values = db.rows(
         f"""
         SELECT key, version FROM tool_state WHERE expires_at <= :now AND key <> :key
         LIMIT {_SWEPT_AT_ONCE} {db.skip_locked}
@@ -374,15 +379,15 @@ def _sweep_values(db: Session, key: str, now: int) -> None:
         now=now,
         key=key,
     )
-    if not expired:
+    if not expired_values:
         return
     # If another caller has locked the floor, leave the values to a later write.
     floor = db.rows(f"SELECT version FROM tool_floor {db.skip_locked}")
     if not floor:
         return
-    highest_version = max(version for _key, version in expired)
+    highest_version = max(version for _key, version in expired_values)
     db.rows("UPDATE tool_floor SET version = :v WHERE version < :v", v=highest_version)
-    expired_keys = [{"key": expired_key} for expired_key, _version in expired]
+    expired_keys = [{"key": expired_key} for expired_key, _version in expired_values]
     db.execute_each("DELETE FROM tool_state WHERE key = :key", expired_keys)
 
 
@@ -409,7 +414,7 @@ def task_add(
         rows.append(row)
     # This needs no lock of the queue. Because an id is unique, a caller waits only if another
     # caller is adding the same id.
-    added = db.execute_each(
+    added_rows = db.execute_each(
         f"""
         INSERT INTO tool_tasks (id, queue, body, due_at, own_max_attempts)
         VALUES (:id, :queue, :body, {_due_after_delay(db, delay_ms)}, :max_attempts)
@@ -417,15 +422,15 @@ def task_add(
         """,
         rows,
     )
-    added_ids = {row["id"] for row in added}
-    known = [row for row in rows if row["id"] not in added_ids]
-    # An UPDATE that changes nothing finds the known tasks that differ.
-    different = db.execute_each(
+    added_ids = {row["id"] for row in added_rows}
+    known_rows = [row for row in rows if row["id"] not in added_ids]
+    # An UPDATE that changes nothing finds the known tasks with another queue or body.
+    conflicting_rows = db.execute_each(
         "UPDATE tool_tasks SET id = id WHERE id = :id AND (queue <> :queue OR body <> :body)",
-        known,
+        known_rows,
     )
-    if different:
-        raise TaskConflict(task=different[0]["id"])
+    if conflicting_rows:
+        raise TaskConflict(task=conflicting_rows[0]["id"])
     effects: list[tuple[str, str]] = []
     for task_id, _body in tasks:
         effects.append((task_id, "created" if task_id in added_ids else "unchanged"))
@@ -453,7 +458,7 @@ def task_claim(
             return already_claimed
     _free_expired(db, queue)
     # Now, each task that can be claimed has the `due_at` 0.
-    oldest = db.rows(
+    oldest_tasks = db.rows(
         f"""
         SELECT id, generation + 1, body, attempts + 1, (SELECT {db.now}) + :lease, place
         FROM tool_tasks WHERE queue = :queue AND due_at <= 0
@@ -463,7 +468,7 @@ def task_claim(
         lease=lease_ms,
         count=count,
     )
-    for task_id, _generation, _body, _attempts, expires_at, _earlier_place in oldest:
+    for task_id, _generation, _body, _attempts, expires_at, _earlier_place in oldest_tasks:
         db.rows(
             """
             UPDATE tool_tasks SET
@@ -481,7 +486,7 @@ def task_claim(
             id=task_id,
             expires_at=expires_at,
         )
-    return oldest
+    return oldest_tasks
 
 
 def _find_claimed(db: Session, queue: str, request_id: str) -> list[tuple[Any, ...]]:
@@ -499,7 +504,7 @@ def _find_claimed(db: Session, queue: str, request_id: str) -> list[tuple[Any, .
 
 
 def _free_expired(db: Session, queue: str) -> None:
-    """Make tasks claimable whose delay is over or whose lease has expired: up to _FREED_AT_ONCE.
+    """Let tasks be claimed whose delay is over or whose lease has expired: up to _FREED_AT_ONCE.
 
     Such a task gets the `due_at` 0. But if the expired lease was that of the last attempt, the task
     has failed: its `due_at` becomes NULL, and it ended when the lease expired.
@@ -527,10 +532,10 @@ def _free_expired(db: Session, queue: str) -> None:
 
 def task_renew(db: Session, task: str, generation: int, lease_ms: int) -> int:
     """Extend the lease of a claim (see Store.task_renew). Return when it expires now."""
-    found = lock_claim(db, Fence(task, generation))
-    if found.status != "claimed":
-        raise LeaseLost(task, generation, generation, found.status)
-    expires_at = found.now + lease_ms
+    locked_task = lock_claim(db, Fence(task, generation))
+    if locked_task.status != "claimed":
+        raise LeaseLost(task, generation, generation, locked_task.status)
+    expires_at = locked_task.now + lease_ms
     db.rows(
         "UPDATE tool_tasks SET due_at = :expires_at WHERE id = :id",
         expires_at=expires_at,
@@ -566,15 +571,15 @@ def task_release(
     """
     claim = Fence(task, generation)
     if exit_code is not None:
-        _note_failure(db, claim, exit_code, tail)
+        _add_exit_code(db, claim, exit_code, tail)
     if unused:
         assignments = _undo_attempt(db, delay_ms)
     else:
         assignments = _free_or_fail(db, delay_ms)
     if _update_if_current(db, claim, assignments, delay=delay_ms):
         return "updated"
-    # The claim was not current. If an earlier call has released it, the task is still as that call
-    # has left it, and there is nothing to do. Otherwise, the worker has lost the claim.
+    # The claim was not current. If an earlier call has released it, there is nothing to do.
+    # Otherwise, the worker has lost the claim.
     _refuse_unless_ended_as(db, claim, ("free", "failed"))
     return "unchanged"
 
@@ -604,9 +609,12 @@ def _free_or_fail(db: Session, delay_ms: int) -> str:
     """
 
 
-def _note_failure(db: Session, claim: Fence, exit_code: str, tail: str | None) -> None:
-    """Store how the attempt of a claim failed. Do nothing if the claim is not current."""
-    found = db.rows(
+def _add_exit_code(db: Session, claim: Fence, exit_code: str, output_tail: str | None) -> None:
+    """Add the exit code of a failed attempt to its task, and store the end of the output.
+
+    Do nothing if the claim of the attempt is not current.
+    """
+    rows = db.rows(
         f"""
         SELECT exit_codes FROM tool_tasks
         WHERE id = :id AND generation = :generation AND {_HOLDS_CLAIM} {db.for_update}
@@ -614,16 +622,18 @@ def _note_failure(db: Session, claim: Fence, exit_code: str, tail: str | None) -
         id=claim.task,
         generation=claim.generation,
     )
-    if not found:
+    is_current = len(rows) > 0
+    if not is_current:
         return
-    ((earlier_codes,),) = found
     exit_codes = [exit_code]
-    if earlier_codes is not None:
-        exit_codes = [*earlier_codes.split(), exit_code]
+    # A text such as "1 137". None if no attempt has failed before.
+    earlier_exit_codes = single_value(rows)
+    if earlier_exit_codes is not None:
+        exit_codes = [*earlier_exit_codes.split(), exit_code]
     db.rows(
         "UPDATE tool_tasks SET exit_codes = :exit_codes, failure_tail = :tail WHERE id = :id",
         exit_codes=" ".join(exit_codes[-MAX_EXIT_CODES:]),
-        tail=tail,
+        tail=output_tail,
         id=claim.task,
     )
 
@@ -639,24 +649,37 @@ def _update_if_current(db: Session, claim: Fence, assignments: str, **values: An
         WHERE id = :id AND generation = :generation AND {_HOLDS_CLAIM}
     """
     all_values = {"id": claim.task, "generation": claim.generation, **values}
-    updated = db.execute_each(statement, [all_values])
-    return len(updated) > 0
+    updated_rows = db.execute_each(statement, [all_values])
+    return len(updated_rows) > 0
 
 
 def task_retry(db: Session, task: str) -> str:
     """Make a failed task free (see Store.task_retry). Return the effect."""
-    found = lock_task(db, task)
-    if found.status == "free":
+    locked_task = lock_task(db, task)
+    if locked_task.status == "free":
         return "unchanged"
-    if found.status != "failed":
-        raise TaskNotFailed(task=task, status=found.status)
+    if locked_task.status != "failed":
+        raise TaskNotFailed(task=task, status=locked_task.status)
     db.rows(f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id", id=task)
     return "updated"
 
 
 def task_retry_all(db: Session, queue: str, limit: int) -> int:
     """Make failed tasks of a queue free (see Store.task_retry_all). Return how many."""
-    failed = db.rows(
+    failed_ids = _lock_failed_tasks(db, queue, limit)
+    # In others, the last lease has expired, but no claim has changed their status to `failed` yet.
+    failed_ids += _lock_expired_last_attempts(db, queue, limit - len(failed_ids))
+    failed_rows = [{"id": task_id} for task_id in failed_ids]
+    freed_rows = db.execute_each(
+        f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id",
+        failed_rows,
+    )
+    return len(freed_rows)
+
+
+def _lock_failed_tasks(db: Session, queue: str, limit: int) -> list[str]:
+    """Lock the first tasks of a queue that have the status `failed`, and return their ids."""
+    rows = db.rows(
         f"""
         SELECT id FROM tool_tasks WHERE queue = :queue AND status = 'failed'
         ORDER BY position LIMIT :limit {db.skip_locked}
@@ -664,9 +687,13 @@ def task_retry_all(db: Session, queue: str, limit: int) -> int:
         queue=queue,
         limit=limit,
     )
-    # The last lease of these tasks has expired, and no claim has noticed that yet. Only a task that
-    # is delayed or claimed has a `due_at` above 0.
-    failed += db.rows(
+    return [task_id for (task_id,) in rows]
+
+
+def _lock_expired_last_attempts(db: Session, queue: str, limit: int) -> list[str]:
+    """Lock claimed tasks of a queue whose last lease has expired, and return their ids."""
+    # Only a task that is delayed or claimed has a `due_at` above 0, and these are few.
+    rows = db.rows(
         f"""
         SELECT id FROM tool_tasks
         WHERE queue = :queue AND due_at > 0 AND due_at <= (SELECT {db.now})
@@ -674,20 +701,18 @@ def task_retry_all(db: Session, queue: str, limit: int) -> int:
         ORDER BY due_at, position LIMIT :limit {db.skip_locked}
         """,
         queue=queue,
-        limit=limit - len(failed),
+        limit=limit,
     )
-    ids = [{"id": task_id} for (task_id,) in failed]
-    freed = db.execute_each(f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id", ids)
-    return len(freed)
+    return [task_id for (task_id,) in rows]
 
 
 def task_cancel(db: Session, task: str) -> str:
     """Cancel a task (see Store.task_cancel). Return the effect."""
-    found = lock_task(db, task)
-    if found.status == "cancelled":
+    locked_task = lock_task(db, task)
+    if locked_task.status == "cancelled":
         return "unchanged"
-    if found.status in ("done", "failed"):
-        raise TaskEnded(task=task, status=found.status)
+    if locked_task.status in ("done", "failed"):
+        raise TaskEnded(task=task, status=locked_task.status)
     # The new generation ends the claim, if there is one.
     db.rows(
         f"""
@@ -734,7 +759,7 @@ def task_clean(
             old_tasks.append({"id": task_id})
     db.execute_each("DELETE FROM tool_once WHERE task = :id", old_tasks)
     # `task_retry` may have freed the task since the page was read.
-    removed = db.execute_each(
+    removed_rows = db.execute_each(
         "DELETE FROM tool_tasks WHERE id = :id AND status <> 'free'",
         old_tasks,
     )
@@ -742,14 +767,14 @@ def task_clean(
     is_last_page = len(page) < limit
     if not is_last_page:
         next_position, *_other_columns = page[-1]
-    return len(removed), next_position
+    return len(removed_rows), next_position
 
 
 def task_left(db: Session, queue: str, limit: int) -> int:
     """Return how many tasks are neither done nor failed, up to a limit (see Store.task_left)."""
-    # These are the tasks with a `due_at`, without those whose last lease has expired: BETWEEN
-    # selects them. No claim has noticed that yet.
-    ((count,),) = db.rows(
+    # Only such tasks have a `due_at`, with one exception: a task whose last lease has expired has
+    # failed, but keeps its `due_at` until a claim notices that. The NOT excludes these.
+    rows = db.rows(
         f"""
         {_with_clock(db)} SELECT count(*) FROM (
             SELECT 1 AS one FROM tool_tasks
@@ -762,7 +787,7 @@ def task_left(db: Session, queue: str, limit: int) -> int:
         queue=queue,
         limit=limit,
     )
-    return int(count)
+    return int(single_value(rows))
 
 
 def task_list(
@@ -801,33 +826,26 @@ def _select_tasks(conditions: list[str], order: str) -> str:
 
 
 def _tasks_with_status(status: str, conditions: list[str], order: str) -> str:
-    """Return the query for the first `:limit` tasks that now have the status `:status`.
+    """Return the query for the first `:limit` tasks whose current status is `:status`.
 
-    The column `status` says `claimed` until a claim notices that a lease has expired. So a task
-    that the column calls `claimed` may in fact be expired or failed.
+    The current status of most tasks is in the column `status`. But when a lease expires, the column
+    stays `claimed` until the next claim in the queue changes it to `expired` or `failed`. So a list
+    of expired or failed tasks needs a second query.
     """
-    of_column = _select_tasks(
-        ["status = :status", f"(status <> 'claimed' OR due_at > {_NOW})", *conditions],
-        order,
-    )
+    column_is_current = f"(status <> 'claimed' OR due_at > {_NOW})"
+    tasks_by_column = _select_tasks(["status = :status", column_is_current, *conditions], order)
     if status not in ("expired", "failed"):
-        return of_column
-    # There are few claimed tasks, and an index finds the tasks of both queries.
-    of_expired_leases = _select_tasks(
-        [
-            "status = 'claimed'",
-            f"due_at BETWEEN 1 AND {_NOW}",
-            f"{_CURRENT_STATUS} = :status",
-            *conditions,
-        ],
-        order,
-    )
+        return tasks_by_column
+    has_current_status = f"{_CURRENT_STATUS} = :status"
+    tasks_by_lease = _select_tasks([_LEASE_HAS_EXPIRED, has_current_status, *conditions], order)
+    # There are few claimed tasks, and an index finds the tasks of each of the two queries.
+    #
     # Each query is in a SELECT of its own: the parts of a UNION may not have an ORDER BY.
     return f"""
         SELECT * FROM (
-            SELECT * FROM ({of_column}) AS of_column
+            SELECT * FROM ({tasks_by_column}) AS tasks_by_column
             UNION ALL
-            SELECT * FROM ({of_expired_leases}) AS of_expired_leases
+            SELECT * FROM ({tasks_by_lease}) AS tasks_by_lease
         ) AS tasks
         ORDER BY {order} LIMIT :limit
     """
@@ -835,7 +853,7 @@ def _tasks_with_status(status: str, conditions: list[str], order: str) -> str:
 
 def task_show(db: Session, task: str) -> tuple[Any, ...]:
     """Return a task: _TASK_COLUMNS and four more columns. Raise TaskNotFound if there is none."""
-    found = db.rows(
+    rows = db.rows(
         f"""
         {_with_clock(db)} SELECT
             {_TASK_COLUMNS}, coalesce(own_max_attempts, max_attempts), result, exit_codes,
@@ -844,16 +862,17 @@ def task_show(db: Session, task: str) -> tuple[Any, ...]:
         """,
         id=task,
     )
-    if not found:
+    if not rows:
         raise TaskNotFound(task=task)
-    return tuple(found[0])
+    (row,) = rows
+    return tuple(row)
 
 
 def task_stats(db: Session, queue: str | None) -> list[tuple[str, str, int]]:
     """Return rows of a queue, a status and a count of tasks (see Store.task_stats)."""
     where = "1 = 1" if queue is None else "queue = :queue"
     # An index has all that this query needs, so it does not read the bodies of tasks.
-    stored = db.rows(
+    stored_counts = db.rows(
         f"""
         SELECT queue, status, count(*) FROM tool_tasks WHERE {where} GROUP BY queue, status
         """,
@@ -861,7 +880,7 @@ def task_stats(db: Session, queue: str | None) -> list[tuple[str, str, int]]:
     )
     # There, a claimed task whose lease has expired counts as `claimed`. Count these tasks by their
     # current status, which is `expired` or `failed`.
-    expired = db.rows(
+    counts_of_expired_leases = db.rows(
         f"""
         {_with_clock(db)} SELECT queue, {_CURRENT_STATUS} AS current_status, count(*)
         FROM tool_tasks WHERE {where} AND status = 'claimed' AND due_at <= {_NOW}
@@ -869,8 +888,8 @@ def task_stats(db: Session, queue: str | None) -> list[tuple[str, str, int]]:
         """,
         queue=queue,
     )
-    counts = {(name, status): count for name, status, count in stored}
-    for name, status, count in expired:
+    counts = {(name, status): count for name, status, count in stored_counts}
+    for name, status, count in counts_of_expired_leases:
         counts[name, "claimed"] -= count
         counts[name, status] = counts.get((name, status), 0) + count
     return [(name, status, count) for (name, status), count in counts.items()]
@@ -907,16 +926,17 @@ def lock_task(db: Session, task: str) -> LockedTask:
         # On PostgreSQL, lock the row first, and read it with a second statement. The statement that
         # waits for the lock would return the row as it was before.
         db.rows(f"SELECT id FROM tool_tasks WHERE id = :id {db.for_update}", id=task)
-    found = db.rows(
+    rows = db.rows(
         f"""
         {_with_clock(db)} SELECT generation, {_HOLDS_CLAIM}, {_CURRENT_STATUS}, {_NOW}
         FROM tool_tasks WHERE id = :id
         """,
         id=task,
     )
-    if not found:
+    if not rows:
         raise TaskNotFound(task=task)
-    ((generation, holds_claim, status, now),) = found
+    (row,) = rows
+    generation, holds_claim, status, now = row
     return LockedTask(
         generation=generation,
         holds_claim=bool(holds_claim),
@@ -930,27 +950,39 @@ def lock_claim(db: Session, claim: Fence) -> LockedTask:
 
     The lease of a current claim may have expired, as long as no other worker has the task.
     """
-    found = lock_task(db, claim.task)
-    if found.generation != claim.generation or not found.holds_claim:
-        raise LeaseLost(claim.task, claim.generation, found.generation, found.status)
-    return found
+    locked_task = lock_task(db, claim.task)
+    if locked_task.generation != claim.generation or not locked_task.holds_claim:
+        raise _lease_lost(claim, locked_task)
+    return locked_task
 
 
 def _refuse_unless_ended_as(db: Session, claim: Fence, statuses: tuple[str, ...]) -> None:
-    """Raise LeaseLost unless this claim has ended, and has left its task in one of the statuses.
+    """Raise LeaseLost unless this was the last claim, and its task has one of the statuses.
 
-    So a call that is repeated is not refused if the first one has already ended the claim.
+    A worker that has lost a reply repeats its call. The repetition is not refused if the first call
+    has already ended the claim.
     """
-    found = lock_task(db, claim.task)
-    was_last_claim = found.generation == claim.generation
-    if not was_last_claim or found.status not in statuses:
-        raise LeaseLost(claim.task, claim.generation, found.generation, found.status)
+    locked_task = lock_task(db, claim.task)
+    was_last_claim = locked_task.generation == claim.generation
+    if not was_last_claim or locked_task.status not in statuses:
+        raise _lease_lost(claim, locked_task)
+
+
+def _lease_lost(claim: Fence, task: LockedTask) -> LeaseLost:
+    """Return the error for a claim that is not current. `task` is its task as it is now."""
+    return LeaseLost(claim.task, claim.generation, task.generation, task.status)
 
 
 def check_fence(db: Session, fence: Fence | None) -> None:
     """Raise LeaseLost if the claim of a fenced write is no longer current."""
     if fence is not None:
         lock_claim(db, fence)
+
+
+def single_value(rows: list[Any]) -> Any:
+    """Return the value in the only column of the only row."""
+    ((value,),) = rows
+    return value
 
 
 def has_not_expired(db: Session) -> str:

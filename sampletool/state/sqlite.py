@@ -80,11 +80,11 @@ class Connection(sqlite3.Connection):
         values: list[dict[str, Any]],
     ) -> list[dict[str, Any]]:
         """Execute a statement for each of the values. Return those with which it changed a row."""
-        effective = []
+        values_with_effect = []
         for row in values:
             if self.execute(statement, row).rowcount > 0:
-                effective.append(row)
-        return effective
+                values_with_effect.append(row)
+        return values_with_effect
 
     def lock_name(self, name: str) -> None:
         """Do nothing: no other transaction writes at the same time."""
@@ -190,22 +190,24 @@ class SqliteStore(SqlStore):
     @contextmanager
     def _transaction(self, db: Connection) -> Iterator[None]:
         """Commit what the block does. If it raises an error, undo it."""
-        # IMMEDIATE takes SQLite's write lock now. With the first write, it could be too late.
+        # IMMEDIATE takes SQLite's write lock before the block reads. Without it, another process
+        # could write between a read and the first write, and SQLite would refuse this write.
         self._retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE"))
         try:
             yield
             self._retry_while_busy(lambda: db.execute("COMMIT"))
         finally:
+            # After an error, the transaction is still open.
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
     def _open(self, *, to_write: bool = False) -> Connection:
         """Return a connection to the file. To read, it can be one to a copy in memory."""
-        kept: Connection | None = self.current_connection()
-        if kept is not None:
+        open_connection: Connection | None = self.current_connection()
+        if open_connection is not None:
             if not self._policy.dry_run:
                 self._check_file_is_same()
-            return kept
+            return open_connection
         if to_write:
             return self._open_to_write()
         return self._open_to_read()
@@ -418,10 +420,10 @@ def _create_file(path: Path) -> None:
 def _refuse_unsafe_file(path: Path) -> None:
     """Raise UnsafePath if the path does not lead to a regular file of this user with one name."""
     # lstat: another user could have planted a link, and so choose the file that we write to.
-    found = os.lstat(path)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+    status = os.lstat(path)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
         raise UnsafePath(str(path), "the store must be a regular file that belongs to you")
-    if found.st_nlink > 1:
+    if status.st_nlink > 1:
         problem = (
             "it has another name (a hard link). "
             "After a crash, SQLite looks for its journal under one of the names only"

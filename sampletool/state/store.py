@@ -51,7 +51,7 @@ from .values import (
 
 @dataclass(frozen=True)
 class Write:
-    """One change: an atomic step, and what keeps it from happening twice or too late."""
+    """A change of the store, and what protects it from happening twice or too late."""
 
     verb: str
     name: str
@@ -111,8 +111,11 @@ class Store(ABC):
     Names are texts of 1 to 200 printable characters. Lists are sorted by name, tasks by the order
     in which they were added.
 
+    The *effect* of a change is what it did to the store, such as `created` or `unchanged`.
+
     A verb that takes `once` can be protected from happening twice, or too late (see `Once`). By
-    default (UNCONDITIONAL), it is not: the change is made each time.
+    default (UNCONDITIONAL), it is not: the change is made each time. A change that is *replayed*
+    has happened before. It is not made again, and returns the remembered result.
     """
 
     @abstractmethod
@@ -198,9 +201,10 @@ class Store(ABC):
         if_version: int | None = None,
         once: Once = UNCONDITIONAL,
     ) -> Written:
-        """Remove a value, and return the version that it had: 0 if there was none.
+        """Remove a value, and return the version that it had: 0 if there was no value.
 
-        `if_version` and `once` are the same as for `state_set`.
+        With `if_version`, raise VersionConflict unless this is the current version. The effect is
+        `deleted`, or `unchanged` if there was no value.
         """
         reply = self._write_once("state_unset", {"key": key, "if_version": if_version}, once)
         version, effect = reply.data
@@ -297,10 +301,10 @@ class Store(ABC):
             "place": place,
             "finish": list(finish),
         }
-        compared = [lease_ms, count, max_attempts, *finish]
+        compared_values = [lease_ms, count, max_attempts, *finish]
         if is_named:
-            compared.insert(0, worker)
-        reply = self._write_once("task_claim", arguments, once, compared)
+            compared_values.insert(0, worker)
+        reply = self._write_once("task_claim", arguments, once, compared_values)
         return Claim(
             tasks=[_to_claimed(row) for row in reply.data],
             replayed=reply.is_replayed,
@@ -456,9 +460,9 @@ class Store(ABC):
         return [QueueStats(queue=name, **counts[name]) for name in sorted(counts)]
 
     def _write_repeatable(self, verb: str, arguments: dict[str, Any]) -> Reply:
-        """Check the arguments, and make a change that may be made twice: it has the same effect.
+        """Check the arguments, and make a change that no key or fence protects.
 
-        So no key or fence has to protect it. The name of what is changed is the first argument.
+        Making such a change twice does no harm. The first argument is the name of what is changed.
         """
         check_arguments(arguments)
         name, *_other_values = arguments.values()
@@ -480,9 +484,9 @@ class Store(ABC):
         once: Once,
         compared_values: list[Any] | None = None,
     ) -> Reply:
-        """Check the arguments, and make a change that must not be made twice if `once` says so.
+        """Check the arguments, and make a change that `once` can protect from happening twice.
 
-        The name of what is changed is the first argument. A repetition with the same key must have
+        The first argument is the name of what is changed. A repetition with the same key must have
         the same name and the same `compared_values`. By default, these are the values of all other
         arguments.
         """
@@ -502,7 +506,7 @@ class Store(ABC):
             once=once,
             key=key,
             fingerprint=hash_of_arguments,
-            repetition=_repetition(once),
+            repetition=_repetition_of(once),
         )
         return self.write(write)
 
@@ -511,8 +515,8 @@ class Store(ABC):
         return self.read(verb, arguments)
 
 
-def _repetition(once: Once) -> Repetition:
-    """Return what happens if a write is sent twice that `once` may protect."""
+def _repetition_of(once: Once) -> Repetition:
+    """Return what happens if the store gets a write with this `once` twice."""
     if once.key is not None:
         return "same key"
     if once.fence is not None:

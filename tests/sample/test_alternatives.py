@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.sample.digests import digest
-from sampletool.sample.trees import settle
+from sampletool.sample.digests import compute_digest
+from sampletool.sample.trees import keep_outputs
 
 
 @pytest.mark.parametrize("bit", [0o100, 0o010, 0o001], ids=oct)
@@ -16,11 +16,11 @@ def test_each_bit_that_lets_somebody_execute_a_file_counts_into_its_digest(
     path = tmp_path / "file"
     path.write_bytes(b"x")
     path.chmod(0o600)
-    plain = digest(path, lambda: None)
+    plain = compute_digest(path, lambda: None)
 
     path.chmod(0o600 | bit)
 
-    assert digest(path, lambda: None) == f"{plain}x"
+    assert compute_digest(path, lambda: None) == f"{plain}x"
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ def test_an_output_keeps_who_may_read_and_execute_it_and_nobody_may_write(
     (tmp_path / "made").touch()
     (tmp_path / "made").chmod(mode)
 
-    assert settle(tmp_path, ["made"]) == ["made"]
+    assert keep_outputs(tmp_path, ["made"]) == ["made"]
 
     assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == kept

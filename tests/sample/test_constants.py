@@ -44,7 +44,7 @@ CONSTANTS = (
     ),
     Constant("digests._MAX_CACHE_BYTES", 268_435_456, "more: a planted file fills the memory"),
     Constant(
-        "digests._SETTLED_SECONDS",
+        "digests._MIN_UNCHANGED_SECONDS",
         2.0,
         "less: two changes in one tick of a clock are one; FAT has ticks of 2 s",
     ),

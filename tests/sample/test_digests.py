@@ -8,7 +8,7 @@ import pytest
 
 from sampletool.kit.testing.failing import failure_of, outcome_of
 from sampletool.sample import digests as module
-from sampletool.sample.digests import NOT_READ, DigestCache, digest
+from sampletool.sample.digests import NOT_READ, DigestCache, compute_digest
 
 _BOOT_ID = "boot-1"
 
@@ -25,13 +25,13 @@ class Reads:
 
     def digest(self, path: str, _check: object) -> str:
         self.names.append(path)
-        return digest(path, do_nothing)
+        return compute_digest(path, do_nothing)
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     reads = Reads()
-    monkeypatch.setattr(module, "digest", reads.digest)
+    monkeypatch.setattr(module, "compute_digest", reads.digest)
     return reads
 
 
@@ -102,7 +102,7 @@ def test_a_changed_file_is_read_again(file: Path, reads: Reads, change: str) -> 
     else:
         os.utime(file, ns=(0, 0))
 
-    assert cache_of(file).digest(file) == digest(file, do_nothing)
+    assert cache_of(file).digest(file) == compute_digest(file, do_nothing)
     assert len(reads.names) == 2
 
 
@@ -139,15 +139,15 @@ def test_the_digest_of_a_file_that_changes_while_it_is_read_is_not_remembered(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def change_after_reading(path: str, _check: object) -> str:
-        file_digest = digest(path, do_nothing)
+        file_digest = compute_digest(path, do_nothing)
         file.write_text("changed")
         return file_digest
 
     with monkeypatch.context() as patched:
-        patched.setattr(module, "digest", change_after_reading)
+        patched.setattr(module, "compute_digest", change_after_reading)
         remember(file)
 
-    assert cache_of(file).digest(file) == digest(file, do_nothing)
+    assert cache_of(file).digest(file) == compute_digest(file, do_nothing)
 
 
 def test_after_a_reboot_everything_is_read_again(file: Path, reads: Reads) -> None:
@@ -184,7 +184,7 @@ def test_a_cache_that_cannot_be_used_is_ignored(file: Path, content: str) -> Non
 
     found = outcome_of(lambda: cache_of(file).digest(file))
 
-    assert found == digest(file, do_nothing)
+    assert found == compute_digest(file, do_nothing)
 
 
 def test_files_that_were_removed_are_forgotten(file: Path) -> None:
@@ -202,7 +202,7 @@ def test_files_that_were_removed_are_forgotten(file: Path) -> None:
 def test_a_cache_that_cannot_be_written_is_no_failure(file: Path) -> None:
     file.with_name("digests.json").mkdir()
 
-    assert remember(file) == digest(file, do_nothing)
+    assert remember(file) == compute_digest(file, do_nothing)
 
 
 def test_a_missing_file_has_no_digest(tmp_path: Path) -> None:
@@ -242,6 +242,6 @@ def test_a_long_read_can_be_interrupted(file: Path, monkeypatch: pytest.MonkeyPa
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        digest(file, check)
+        compute_digest(file, check)
 
     assert len(calls) == 2

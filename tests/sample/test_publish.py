@@ -15,7 +15,7 @@ from sampletool.kit.testing.failing import outcome_of
 from sampletool.kit.testing.scale import scale
 from sampletool.sample.journal import BuildRecord
 from sampletool.sample.publish import Outputs
-from sampletool.sample.trees import remove
+from sampletool.sample.trees import force_remove
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_what_changed_while_a_command_ran_is_recorded_as_unknown(
     store = publish(root, 1, x="one")
     (root / "in").write_text("one")
     digest = store.digest(root / "in")
-    need = store.content_of("t")
+    need = store.digest_of_outputs("t")
     record = BuildRecord(["make"], ["y"], {"in": digest}, {"t": need}, env={"A": "1"})
     write(made, "y")
     if input_changes:
@@ -246,7 +246,7 @@ def test_a_real_file_in_the_place_of_the_link_is_in_the_way(root: Path) -> None:
     (root / "out" / "t").write_text("mine")
 
     with pytest.raises(ValueError, match="/out/t is in the way"):
-        Outputs(root).must_be_free("t")
+        Outputs(root).check_link_place("t")
 
 
 def test_a_file_more_is_noticed_and_the_directory_s_time_alone_is_nothing(root: Path) -> None:
@@ -382,7 +382,7 @@ def test_deep_and_unreadable_trees_are_removed(made: Path) -> None:
     (made / "deep" / "closed" / "in" / "file").touch()
     (made / "deep" / "closed").chmod(0)
 
-    remove(made)
+    force_remove(made)
 
     assert not made.exists()
     assert (outside / "kept").exists()
@@ -432,7 +432,7 @@ def test_read_only_files_are_removed_and_the_targets_of_links_stay(
     (made / "link").symlink_to(tmp_path / "elsewhere")
     (made / "d").chmod(0o500)
 
-    remove(made)
+    force_remove(made)
 
     assert not made.exists()
     assert (tmp_path / "elsewhere" / "file").exists()
@@ -448,7 +448,7 @@ def test_a_link_instead_of_the_directory_is_removed_and_its_target_stays(
 
     with pytest.raises(ValueError, match="its directory"):
         keep(root, "file")
-    remove(made)
+    force_remove(made)
 
     assert not made.is_symlink()
     assert (tmp_path / "elsewhere" / "file").read_text() == "elsewhere/file"

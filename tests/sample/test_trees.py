@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sampletool.kit.testing.failing import outcome_of
-from sampletool.sample.trees import remove, settle
+from sampletool.sample.trees import force_remove, keep_outputs
 
 
 def create_deep_tree(top: Path, depth: int) -> None:
@@ -26,7 +26,7 @@ def seconds_to_remove(top: Path, depth: int) -> float:
     """Return the processor time for one tree. Other processes do not count."""
     create_deep_tree(top, depth)
     started_at = time.process_time()
-    remove(top)
+    force_remove(top)
     seconds = time.process_time() - started_at
     assert not top.exists()
     return seconds
@@ -78,7 +78,7 @@ def test_only_wanted_outputs_stay_and_they_are_read_only(
     wanted: list[str],
     kept: set[str],
 ) -> None:
-    found = outcome_of(lambda: set(settle(directory, wanted)))
+    found = outcome_of(lambda: set(keep_outputs(directory, wanted)))
 
     assert found == kept
     assert files_in(directory) == kept
@@ -103,7 +103,7 @@ def test_an_output_that_is_missing_or_no_file_is_refused(
     (directory / "link").symlink_to("report")
     os.mkfifo(directory / "pipe")
 
-    failure = outcome_of(lambda: settle(directory, ["report", wanted]))
+    failure = outcome_of(lambda: keep_outputs(directory, ["report", wanted]))
 
     assert isinstance(failure, ValueError)
     assert str(failure) == problem
@@ -113,7 +113,7 @@ def test_a_directory_that_was_replaced_with_a_link_is_refused(directory: Path) -
     link = directory.with_name("link")
     link.symlink_to(directory)
 
-    failure = outcome_of(lambda: settle(link, ["report"]))
+    failure = outcome_of(lambda: keep_outputs(link, ["report"]))
 
     assert str(failure) == "its directory was replaced with a link"
     assert (directory / "other").exists()
@@ -127,7 +127,7 @@ def test_an_output_can_be_up_to_100_directories_deep(
 ) -> None:
     create_deep_tree(directory / "tree", depth)
 
-    failure = outcome_of(lambda: settle(directory, ["tree"]))
+    failure = outcome_of(lambda: keep_outputs(directory, ["tree"]))
 
     assert isinstance(failure, ValueError) is is_refused
 
@@ -137,7 +137,7 @@ def test_a_file_with_a_second_name_stays_writable_there(directory: Path) -> None
     os.link(directory / "report", file_of_user)
     file_of_user.chmod(0o644)
 
-    settle(directory, ["report"])
+    keep_outputs(directory, ["report"])
 
     assert file_of_user.stat().st_mode & 0o777 == 0o644
     assert (directory / "report").stat().st_mode & 0o222 == 0

@@ -116,7 +116,7 @@ def refused_by_postgres() -> Callable[[str, str, bool], Exception]:
 
     def refused(state: str, text: str, was_sent: bool) -> Exception:
         kind = psycopg.errors.lookup(state) if state else psycopg.OperationalError
-        error: Exception = outcome(lambda: store._our_error(kind(text), was_sent=was_sent))
+        error: Exception = outcome(lambda: store._error_to_raise(kind(text), was_sent=was_sent))
         return error
 
     return refused
@@ -241,7 +241,7 @@ def test_each_error_of_redis_becomes_an_error_of_ours(kind: str, text: str) -> N
     pytest.importorskip("redis")
     store: Any = open_store("redis://h", None, make_policy())
 
-    error = outcome(lambda: store._our_error(redis_error(kind, text), was_sent=True))
+    error = outcome(lambda: store._error_to_raise(redis_error(kind, text), was_sent=True))
 
     if isinstance(error, NoReply):
         assert REDIS[kind, text] == ("sent" if error.was_sent else "not sent")
@@ -322,7 +322,7 @@ def test_each_refusal_of_the_script_carries_its_facts(
     monkeypatch.setattr(store, "_check_server_once", lambda: None)
     monkeypatch.setattr(store, "_send", lambda request, ask: ask(False))
     monkeypatch.setattr(store, "_migrate_once", lambda: None)
-    monkeypatch.setattr(store, "_script", lambda keys, arguments: [code, *facts])
+    monkeypatch.setattr(store, "_script", lambda keys, arguments: ["refused", code, *facts])
 
     with raises(ToolError, match=re.escape(message)) as refused:
         store.counter_add("c", 1)

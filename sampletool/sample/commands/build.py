@@ -59,7 +59,7 @@ def build(
     declarations = read_workspace(context)
     check_names("target", names, declarations.targets)
     if not force_unlock:
-        up_to_date = _find_nothing_to_do(context, declarations, names)
+        up_to_date = _result_if_up_to_date(context, declarations, names)
         if up_to_date is not None:
             return up_to_date
     # Importing this takes 15 ms, and a build with nothing to do does not need it.
@@ -70,7 +70,7 @@ def build(
         return build_targets(workplace, declarations, names)
 
 
-def _find_nothing_to_do(
+def _result_if_up_to_date(
     context: Context,
     declarations: Declarations,
     names: list[str],
@@ -78,8 +78,8 @@ def _find_nothing_to_do(
     """Return the result of a build if all of its targets are up to date. Otherwise, return None.
 
     This takes no lock, and reads neither inputs nor outputs. So it can return None although the
-    targets are up to date: a file may have changed, or another command may be building. The caller
-    then takes the lock, and finds out.
+    targets are up to date: an input has a new time and the same content, for example, or another
+    command is building. The caller then takes the lock, and checks the content.
     """
     outputs = Outputs(context.workspace, reads_files=False)
     try:

@@ -63,10 +63,10 @@ class Processed:
         yield f"{self.output}: {self.effect} ({rows}, {columns})"
         yield header_row(*_FACTS)
         for column in self.profile:
-            yield tuple(_shown(column.get(fact)) for fact in _FACTS)
+            yield tuple(_format_fact(column.get(fact)) for fact in _FACTS)
 
 
-def _shown(fact: Any) -> str:
+def _format_fact(fact: Any) -> str:
     """Return one cell of the table. A fact that a column does not have is None, shown as "-"."""
     if fact is None:
         return "-"

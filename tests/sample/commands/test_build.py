@@ -344,7 +344,7 @@ def test_without_the_lock_it_is_known_only_that_there_is_nothing_to_do(
     context: Any = SimpleNamespace(workspace=tmp_path)
     declarations: Any = "the declarations"
 
-    assert module._find_nothing_to_do(context, declarations, ["a"]) == result
+    assert module._result_if_up_to_date(context, declarations, ["a"]) == result
     assert seen == ["the declarations", ["a"]]
 
 

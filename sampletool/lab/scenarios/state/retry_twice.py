@@ -222,8 +222,8 @@ return reply
         Mutation(
             function="state/sql.py:SqlStore.write",
             summary="do not look for the key",
-            original_code="remembered = _find_result(db, write)",
-            replacement_code="remembered = None",
+            original_code="earlier_write = _find_earlier_write(db, write)",
+            replacement_code="earlier_write = None",
             expected_problem=_BOOKED_TWICE,
         ),
     ),

@@ -163,8 +163,8 @@ scenario = Scenario(
         Mutation(
             function="state/sql_verbs.py:lock_claim",
             summary="do not compare the number of the claim",
-            original_code="found.generation != claim.generation",
-            replacement_code="found.generation < claim.generation",
+            original_code="locked_task.generation != claim.generation",
+            replacement_code="locked_task.generation < claim.generation",
             expected_problem="wrote its result while B had the job",
         ),
         Mutation(
@@ -174,10 +174,11 @@ scenario = Scenario(
 def body(db: Session) -> Reply:
     if write.key is not None:
         db.lock_name(write.key)
-    remembered = _find_result(db, write)
-    is_own_write = remembered is not None and remembered.is_by_claim(write.once.fence)
-    if not (db.is_repetition and is_own_write):
-        sql_verbs.check_fence(db, write.once.fence)
+    earlier_write = _find_earlier_write(db, write)
+    fence = write.once.fence
+    is_by_claim = earlier_write is not None and earlier_write.is_by_claim(fence)
+    if not (db.is_repetition and is_by_claim):
+        sql_verbs.check_fence(db, fence)
     ...
 """,
             replacement_code="""\
@@ -186,7 +187,7 @@ self.look(lambda db: sql_verbs.check_fence(db, write.once.fence))
 def body(db: Session) -> Reply:
     if write.key is not None:
         db.lock_name(write.key)
-    remembered = _find_result(db, write)
+    earlier_write = _find_earlier_write(db, write)
     ...
 """,
             expected_problem="wrote its result while B had the job",
