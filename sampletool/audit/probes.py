@@ -27,8 +27,8 @@ _MORE_SECONDS = 0.5
 """A run is given up after three times the usual time and half a second."""
 
 _QUICK_SECONDS = 0.05
-_MAX_ROUNDS = 8
-"""If a run is shorter than 50 ms, its moments are tried in up to eight rounds."""
+_MAX_REPETITIONS = 8
+"""If a run is shorter than 50 ms, its points are tried in up to eight repetitions."""
 
 _ENOUGH_REFUSALS = 2
 """Each may take as long as the tool is willing to wait, and they do not differ."""
@@ -127,7 +127,7 @@ def start_together(trial: Trial, runs: int) -> list[Attempt]:
     return attempts
 
 
-def probe_stall(candidate: Candidate, signals: Signals, moments: int) -> Stall:
+def probe_stall(candidate: Candidate, signals: Signals, spread_count: int) -> Stall:
     """Stop one run in the middle, let another one finish, then continue the first one.
 
     A run that is stopped between reading and writing overwrites what the other one has written. A
@@ -139,7 +139,7 @@ def probe_stall(candidate: Candidate, signals: Signals, moments: int) -> Stall:
         stopped = 0
         refused = 0
         hung = 0
-        for attempt in _runs_to_interrupt(trial, first, moments):
+        for attempt in _runs_to_interrupt(trial, first, spread_count):
             if attempt.run.stop(signals):
                 stopped += 1
                 outcome = trial.finish(trial.start())
@@ -159,7 +159,7 @@ def probe_stall(candidate: Candidate, signals: Signals, moments: int) -> Stall:
         )
 
 
-def probe_kill(candidate: Candidate, signals: Signals, moments: int) -> Kill:
+def probe_kill(candidate: Candidate, signals: Signals, spread_count: int) -> Kill:
     """Kill one run in the middle. Another one has to succeed, and everything has to be readable.
 
     A run that leaves a lock or half a file behind blocks all that follow.
@@ -168,7 +168,7 @@ def probe_kill(candidate: Candidate, signals: Signals, moments: int) -> Kill:
         first = trial.prepare()
         killed = 0
         is_blocked = False
-        for attempt in _runs_to_interrupt(trial, first, moments):
+        for attempt in _runs_to_interrupt(trial, first, spread_count):
             attempt.run.kill()
             killed += 1
             if not _another_run_succeeds(trial, candidate.deadline_seconds):
@@ -196,7 +196,7 @@ def _another_run_succeeds(trial: Trial, max_rest_seconds: float) -> bool:
 
 
 @dataclass(frozen=True)
-class Moment:
+class InterruptionPoint:
     """When to stop or kill a run: after a part of its time, or after some changes of its files.
 
     One of the two attributes is set. The other one is 0, so that it demands nothing.
@@ -208,38 +208,38 @@ class Moment:
     """How many changes of the files were seen."""
 
 
-def choose_moments(count: int, usual_seconds: float) -> list[Moment]:
-    """Return `count` moments that are spread over a run, and one after each of its changes.
+def choose_interruption_points(spread_count: int, usual_seconds: float) -> list[InterruptionPoint]:
+    """Return `spread_count` points that are spread over a run, and one after each of its changes.
 
-    A quick tool gets several times as many: its moments are harder to hit, and its runs cost less.
+    A quick tool gets several times as many: its points are harder to hit, and its runs cost less.
     """
-    rounds = max(1, min(_MAX_ROUNDS, int(_QUICK_SECONDS / usual_seconds)))
-    spread_count = count * rounds
-    spread = [Moment(fraction=(index + 0.5) / spread_count) for index in range(spread_count)]
-    after_changes = [Moment(changes=changes) for changes in range(1, _CHANGES + 1)]
-    return spread + after_changes * rounds
+    repetitions = max(1, min(_MAX_REPETITIONS, int(_QUICK_SECONDS / usual_seconds)))
+    total = spread_count * repetitions
+    spread = [InterruptionPoint(fraction=(index + 0.5) / total) for index in range(total)]
+    after_changes = [InterruptionPoint(changes=number) for number in range(1, _CHANGES + 1)]
+    return spread + after_changes * repetitions
 
 
-def _runs_to_interrupt(trial: Trial, first: Attempt, moments: int) -> Iterator[Attempt]:
-    """Start one run for each moment, and yield it when it has reached the moment.
+def _runs_to_interrupt(trial: Trial, first: Attempt, spread_count: int) -> Iterator[Attempt]:
+    """Start one run for each point, and yield it when it has reached the point.
 
     A run that exits before is not yielded. How long a run usually takes is known from the `first`
     one.
     """
     usual_seconds = first.run.elapsed_seconds
-    for moment in choose_moments(moments, usual_seconds):
-        attempt = start_until(moment, trial, usual_seconds)
+    for point in choose_interruption_points(spread_count, usual_seconds):
+        attempt = start_until(point, trial, usual_seconds)
         if attempt is not None:
             yield attempt
 
 
-def start_until(moment: Moment, trial: Trial, usual_seconds: float) -> Attempt | None:
-    """Start a run, wait until it reaches the moment, and return it.
+def start_until(point: InterruptionPoint, trial: Trial, usual_seconds: float) -> Attempt | None:
+    """Start a run, wait until it reaches the point, and return it.
 
-    Return None if the run never reached the moment: it exited before, or took too long.
+    Return None if the run never reached the point: it exited before, or took too long.
     """
     sandbox = trial.sandbox
-    min_seconds = moment.fraction * usual_seconds
+    min_seconds = point.fraction * usual_seconds
     max_seconds = _MAX_USUAL_TIMES * usual_seconds + _MORE_SECONDS
     changes = 0
     last_states = sandbox.file_states()
@@ -247,13 +247,13 @@ def start_until(moment: Moment, trial: Trial, usual_seconds: float) -> Attempt |
     while not attempt.run.poll() and attempt.run.elapsed_seconds < max_seconds:
         sandbox.signals.check()
         # Looking at the files slows the run down, so look only if changes matter.
-        awaits_a_change = changes < moment.changes
+        awaits_a_change = changes < point.changes
         if awaits_a_change:
             states = sandbox.file_states()
             if states != last_states:
                 last_states = states
                 changes += 1
-        has_enough_changes = changes >= moment.changes
+        has_enough_changes = changes >= point.changes
         has_run_long_enough = attempt.run.elapsed_seconds >= min_seconds
         if has_enough_changes and has_run_long_enough:
             return attempt

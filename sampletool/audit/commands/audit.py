@@ -29,7 +29,7 @@ spec = CommandSpec(
     ),
 )
 
-_RUNS_PER_MOMENT = 4
+_RUNS_PER_INTERRUPTION = 4
 """For how many runs of the burst one run is stopped, and another one killed."""
 
 _parse_set = partial(CommandLine.parse, placeholders=(KEY, VALUE))
@@ -43,13 +43,13 @@ def audit(
     notice: Callable[[str], None],
 ) -> Report:
     """Run the three probes, each in a store of its own. `notice` is called before each of them."""
-    moments = max(2, runs // _RUNS_PER_MOMENT)
+    spread_count = max(2, runs // _RUNS_PER_INTERRUPTION)
     notice(f"burst: starting {runs} runs at once ...")
     burst = probe_burst(candidate, signals, runs)
     notice("stall: stopping a run while another one runs, several times ...")
-    stall = probe_stall(candidate, signals, moments)
+    stall = probe_stall(candidate, signals, spread_count)
     notice("kill: killing a run before another one, several times ...")
-    kill = probe_kill(candidate, signals, moments)
+    kill = probe_kill(candidate, signals, spread_count)
     return judge(candidate, Findings(burst=burst, stall=stall, kill=kill))
 
 
