@@ -1,4 +1,4 @@
-"""What callers of a tool can do if it cannot be run several times at once: take turns."""
+"""Advice for the callers of a tool that is not safe to run several times at once: take turns."""
 
 from dataclasses import dataclass
 
@@ -8,20 +8,23 @@ from .command_line import CommandLine
 
 @dataclass(frozen=True)
 class Advice:
-    """Rules for the callers of a tool. What its author should correct is in the findings."""
+    """Rules for the callers of a tool, and a loop that follows them.
+
+    The author of the tool finds the faults to correct in the rest of the report.
+    """
 
     rules: list[str]
     loop: list[str]
-    """A shell loop that runs the command for each line `key value` of its stdin.
+    """The lines of a shell loop that runs the command for each line `key value` of its stdin.
 
-    Any number of these loops can run at the same time.
+    Any number of these loops can run at the same time, because each run waits for its turn.
     """
 
 
 def advise(score: int, set_command: CommandLine, *, blocked_after_kill: bool) -> Advice | None:
     """Return the advice for the callers of a tool with this score.
 
-    Return None if the score is at least 2: several runs at once are safe then.
+    Return None if the score is at least 2, because such a tool may run several times at once.
     """
     if score >= 2:
         return None

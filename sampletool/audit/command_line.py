@@ -1,7 +1,8 @@
-"""A command as its caller has typed it, with places for a key and a value.
+"""A command of the audited tool, with the placeholders `{key}` and `{value}`.
 
-It is split into words once, and never given to a shell. The key and the value are filled in after
-splitting, so nothing in them can become another word.
+The text of the command is split into words once, as a shell would do it, but no shell runs it. The
+placeholders are replaced after the split. So a key or a value always stays part of one word,
+whichever characters it contains.
 """
 
 import re
@@ -15,24 +16,28 @@ from ..kit.contract.errors import ProgramNotFound
 KEY = "{key}"
 VALUE = "{value}"
 
-# With the parentheses, re.split() keeps the placeholders between the texts.
+# The parentheses make re.split() return the placeholders, too.
 _PLACEHOLDER = re.compile(r"(\{key\}|\{value\})")
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The words of a command."""
+    """A command, split into words."""
 
     words: tuple[str, ...]
-    """The words that the caller has typed, with the placeholders."""
+    """The program and its arguments, as the user has typed them, with the placeholders."""
     program: str = ""
-    """The path of the program. It runs in another directory, where a relative path would fail."""
+    """The full path of the program, or an empty text until `find_program` has looked it up.
+
+    The program runs in a scratch directory, where a relative path would fail.
+    """
 
     @classmethod
     def parse(cls, text: str, placeholders: tuple[str, ...]) -> "CommandLine":
-        """Return the command in a text, which is split into words as a shell would do it.
+        """Split a text into the words of a command, as a shell would do it.
 
-        Raise ValueError if that is impossible, or if one of the `placeholders` is missing.
+        Raise ValueError if the text cannot be split, if it is empty, or if one of the
+        `placeholders` is missing.
         """
         try:
             words = tuple(shlex.split(text))
@@ -50,10 +55,11 @@ class CommandLine:
         return cls(words)
 
     def find_program(self, option: str, base: Path) -> "CommandLine":
-        """Return the command with the full path of its program.
+        """Return a copy of the command that contains the full path of its program.
 
-        A path is relative to `base`. A name is looked up on the PATH. Raise ProgramNotFound, which
-        names the `option` that the command came from.
+        A program with a slash in its name is a path, relative to the directory `base`. Any other
+        name is looked up on the PATH. Raise ProgramNotFound if there is no such program. The error
+        names the `option` that contained the command.
         """
         name = self.words[0]
         is_path = "/" in name
@@ -63,7 +69,7 @@ class CommandLine:
         return replace(self, program=str(base / found))
 
     def fill(self, key: str, value: str = "") -> list[str]:
-        """Return the words to run, with this key and value."""
+        """Return the program and its arguments, with the placeholders replaced."""
         program = self.program or self.words[0]
         filled = []
         for word in (program, *self.words[1:]):
@@ -71,10 +77,10 @@ class CommandLine:
         return filled
 
     def to_shell(self, key: str = KEY, value: str = VALUE) -> str:
-        """Return the command as it can be typed into a shell.
+        """Return the command as a line that can be pasted into a shell.
 
-        `key` and `value` are shell code, such as `"$key"`. They replace the placeholders, and are
-        not quoted.
+        `key` and `value` are shell code, such as `"$key"`, which replaces the placeholders. They
+        are inserted without quoting, so that the shell can expand them.
         """
         return " ".join(_to_shell_word(word, key, value) for word in self.words)
 

@@ -1,4 +1,4 @@
-"""Why an audit could not be carried out, or why a program could not be run or has failed."""
+"""The errors of `audit` and `run-safely`."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ class ProgramFailed(ToolError):
 
     code = "PROGRAM_FAILED"
     exit_status: int = ExitStatus.PARTIAL
-    """The exit code in the manifest, which cannot know the one of the program."""
+    """The exit code that the manifest shows. A raised error has the exit code of its program."""
     sentence = "{program} failed with exit code {program_exit_code}."
     advice = "The program's own output says why. It may have changed something before it failed."
 
     def __init__(self, *, program_exit_code: int, **facts: Any) -> None:
-        """Report a failure of the program, and exit with the exit code of the program."""
+        """Create the error. This tool then exits with the exit code of the program."""
         super().__init__(program_exit_code=program_exit_code, **facts)
         self.exit_status = program_exit_code
 
@@ -53,7 +53,11 @@ class FailsAlone(ToolError):
     )
 
     def __init__(self, command: str, what: str, output: str) -> None:
-        """Report what the command does. If it has printed anything, add that to the message."""
+        """Create the error.
+
+        `what` completes the sentence "when run alone, it ...". The `output` of the command is added
+        to the message, unless it is empty.
+        """
         super().__init__(command=redact(command), what=what, output=output or None)
         if output:
             shown = " ".join(output.split()).rstrip(".")

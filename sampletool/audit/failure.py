@@ -1,6 +1,8 @@
-"""What a failed run tells its caller: which error it is, who holds the lock, when to retry.
+"""Finds facts in the output of a failed run: the error, the holder of the lock, when to retry.
 
-The output of a foreign tool is searched for JSON: all of it, or a line that is a JSON object.
+Every tool reports errors in a form of its own. So the output is searched for JSON objects: the
+whole output may be one, or any of its lines. In these objects, members with usual names count, such
+as `code` or `retry_after_ms`.
 """
 
 import json
@@ -14,9 +16,11 @@ from ..kit.contract.response import UNTRUSTED
 from ..kit.contract.text import printable_lines, redact
 
 _MAX_RETRY_NUMBER = 1e9
+"""A larger number is a time of day, in seconds since 1970, rather than a duration."""
+
 _MAX_SHOWN_CHARACTERS = 400
 
-# Names of members, in lower case and without what separates their words.
+# Names of members, in the form of `Member.name`: only letters, in lower case.
 _CODE_NAMES = ("code", "errorcode")
 _MESSAGE_NAMES = ("message", "detail")
 _HOLDER_NAMES = (
@@ -35,33 +39,40 @@ _RETRY_NAME = re.compile(
 )
 _MILLISECONDS = ("ms", "millis", "milliseconds")
 
-# As in "locked by process 4121".
+# For example, "locked by process 4121".
 _NAMED_PID = re.compile(r"\b(?:pid|process|by)\b[^0-9\n]{0,12}([0-9]{1,10})\b", re.IGNORECASE)
 
-# False and True are equal to 0 and 1.
+# For Python, 0 is equal to False, and 1 to True. So this tuple also contains the codes 0 and 1.
 _MEANINGLESS_VALUES: tuple[object, ...] = (None, False, True, "", [], {})
-"""Values that name nothing. A code of 1 only repeats that the run has failed."""
+"""Values that identify no error and no holder. A code of 1 only repeats that the run failed."""
 
 
 class Member(NamedTuple):
-    """A member of a JSON object."""
+    """A name in a JSON object, and its value."""
 
     name: str
-    """The name in lower case, only with its letters: `retryafterms` for `retry_after_ms`."""
+    """The name, reduced to its letters in lower case: `retryafterms` for `retry_after_ms`."""
     value: Any
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Runs that failed in the same way. The output and the hint are those of the first one."""
+    """One failed run, or several runs that failed in the same way.
+
+    If there are several, `retry_after_seconds` and `output` are those of the first run.
+    """
 
     exit_status: int
-    """The exit code. It is negative if a signal ended the run."""
+    """The exit code, or the negative number of the signal that killed the run."""
     code: str | None
+    """The error code in the output, such as LOCK_HELD."""
     retry_after_seconds: float | None
     names_holder: bool
+    """Whether the output says which process or user holds the lock."""
     output: Annotated[str, UNTRUSTED]
+    """The error message of the tool, or the end of its output if there is no such message."""
     count: int = 1
+    """How many runs failed in this way."""
 
     def summary(self) -> str:
         """Return the exit code and the output as one line."""
@@ -70,7 +81,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class _FailureKind:
-    """The facts that failures of one kind share. Their texts and their hints may differ."""
+    """The facts that must be equal for failures to be counted as one kind.
+
+    The text of the failures and the time until a retry may differ.
+    """
 
     exit_status: int
     code: str | None
@@ -87,11 +101,15 @@ def parse_failure(
     other_pids: Collection[int],
     max_depth: int = 4,
 ) -> Failure:
-    """Return what the output of a failed run says.
+    """Return the facts that the output of a failed run contains.
 
-    `shown_output` is what to show of it. If the output contains one of the `other_pids`, the run
-    has named the holder. Objects are searched to this depth: with 1, only a response and its
-    `error` count.
+    `shown_output` is the text to show to people if the output contains no JSON error.
+
+    `other_pids` are the processes that may hold the lock. If the output mentions one of them, it
+    names the holder of the lock.
+
+    `max_depth` is how many levels of nested objects are searched. With 1, only the outermost
+    object and its member `error` are searched.
     """
     members: list[Member] = []
     for text in (stdout, stderr):
@@ -112,7 +130,10 @@ def parse_failure(
 
 
 def group_failures(failures: Iterable[Failure]) -> list[Failure]:
-    """Return the first failure of each kind, with the number of all failures of this kind."""
+    """Combine failures of the same kind.
+
+    Return the first failure of each kind, with the total count of this kind.
+    """
     groups: dict[_FailureKind, Failure] = {}
     for failure in failures:
         kind = _FailureKind(
@@ -130,7 +151,8 @@ def group_failures(failures: Iterable[Failure]) -> list[Failure]:
 
 
 def excerpt(output: str) -> str:
-    """Return the end of an output, without passwords."""
+    """Return the end of an output, short enough to show, and without passwords."""
+    # Remove passwords before the text is cut: part of a password might not be recognized.
     text = redact(output.strip())
     if len(text) <= _MAX_SHOWN_CHARACTERS:
         return text
@@ -138,14 +160,15 @@ def excerpt(output: str) -> str:
 
 
 def _json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield each JSON object that is all of the text, or one line of it.
+    """Yield the JSON objects in a text. The whole text may be one object, or any of its lines.
 
-    The members of its `error` are also yielded as members of the object itself.
+    Many tools nest the facts about an error in a member `error`. The members of this inner object
+    are added to the object that is yielded.
     """
     for part in (text, *text.splitlines()):
         if not part.lstrip().startswith("{"):
             continue
-        # RecursionError: the text has thousands of opening brackets.
+        # A text with thousands of opening brackets raises RecursionError.
         with suppress(ValueError, RecursionError):
             json_object = json.loads(part)
             error = json_object.get("error")
@@ -155,7 +178,7 @@ def _json_objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _members(value: Any, max_depth: int) -> Iterator[Member]:
-    """Yield every member of a value, and of the objects in it."""
+    """Yield the members of a JSON value and of the objects in it, down to this depth."""
     if max_depth == 0:
         return
     if isinstance(value, dict):
@@ -168,7 +191,7 @@ def _members(value: Any, max_depth: int) -> Iterator[Member]:
 
 
 def _find_code(members: list[Member]) -> str | None:
-    """Return the code of the error, or None if no member is one."""
+    """Return the error code, or None if there is no member with an error code."""
     for member in members:
         if member.name in _CODE_NAMES and member.value not in _MEANINGLESS_VALUES:
             return str(member.value)
@@ -176,7 +199,7 @@ def _find_code(members: list[Member]) -> str | None:
 
 
 def _find_message(members: list[Member]) -> str | None:
-    """Return the sentence for people, or None if no member is one."""
+    """Return the error message for people, or None if there is no member with a message."""
     for member in members:
         if member.name in _MESSAGE_NAMES and isinstance(member.value, str):
             return member.value
@@ -184,7 +207,7 @@ def _find_message(members: list[Member]) -> str | None:
 
 
 def _has_holder(members: list[Member]) -> bool:
-    """Return whether a member says who holds the lock."""
+    """Return whether there is a member that says who holds the lock."""
     for member in members:
         if member.name in _HOLDER_NAMES and member.value not in _MEANINGLESS_VALUES:
             return True
@@ -192,13 +215,13 @@ def _has_holder(members: list[Member]) -> bool:
 
 
 def _names_pid(text: str, pids: Collection[int]) -> bool:
-    """Return whether a text names one of these processes."""
+    """Return whether a text mentions one of these processes, as in "locked by process 4121"."""
     named_pids = {int(number) for number in _NAMED_PID.findall(text)}
     return not named_pids.isdisjoint(pids)
 
 
 def _find_retry_seconds(members: list[Member]) -> float | None:
-    """Return after how many seconds to retry, or None if no member says so."""
+    """Return how many seconds to wait before a retry, or None if no member says so."""
     for member in members:
         seconds = _parse_retry_seconds(member)
         if seconds is not None:
@@ -207,20 +230,20 @@ def _find_retry_seconds(members: list[Member]) -> float | None:
 
 
 def _parse_retry_seconds(member: Member) -> float | None:
-    """Return after how many seconds to retry, such as 0.5 for `retry_after_ms: 500`.
+    """Return how many seconds to wait before a retry: 0.5 for `retry_after_ms: 500`.
 
-    Return None if the member has another name, or if its value is no positive number.
+    Return None if the name of the member is not about a retry, or if its value is not a duration.
     """
     match = _RETRY_NAME.fullmatch(member.name)
     if match is None:
         return None
     number = member.value
-    # In Python, a bool is an int, too.
+    # True and False are no durations, but isinstance() takes them for integers.
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return None
     if not 0 < number < _MAX_RETRY_NUMBER:
         return None
     if match["unit"] in _MILLISECONDS:
         return number / 1000
-    # A name without a unit means seconds, as in HTTP.
+    # A name without a unit means seconds, as in the HTTP header Retry-After.
     return float(number)

@@ -1,8 +1,11 @@
-"""The stdin of a program that `run-safely` runs: empty, or all of our own.
+"""The stdin of a program that `run-safely` runs.
 
-The program may be run several times, and each attempt needs the same input. So a requested stdin is
-read to its end first. It is not read by default, because an agent may leave a pipe open that never
-ends. But input must never get lost without a word.
+With `--stdin`, the program gets all of our stdin. It may be run several times, and each attempt
+needs the same input. So our stdin is saved to a file before the first attempt.
+
+By default, the stdin of the program is empty. Our own stdin is not read then, because an agent may
+have left a pipe open, and reading would wait permanently. But if input is waiting, the user may
+want the program to get it. So the command reports this input, instead of losing it silently.
 """
 
 import array
@@ -20,7 +23,7 @@ _STDIN = 0
 
 
 def refuse_unread_stdin() -> None:
-    """Raise InvalidValues if there is input that the program would not get."""
+    """Raise InvalidValues if input is waiting on stdin, because the program would not get it."""
     if has_unread_stdin():
         mistake = Mistake(
             param="--stdin",
@@ -32,23 +35,27 @@ def refuse_unread_stdin() -> None:
 
 
 def has_unread_stdin() -> bool:
-    """Return whether stdin is a file, a pipe or a socket with data that can be read now."""
+    """Return whether input is waiting on stdin. Find out without reading or waiting.
+
+    Only a file, a pipe and a socket can have such input. A terminal counts as having none.
+    """
     try:
         mode = os.fstat(_STDIN).st_mode
         if stat.S_ISREG(mode):
             return os.lseek(_STDIN, 0, os.SEEK_CUR) < os.fstat(_STDIN).st_size
         if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            # FIONREAD stores the number of bytes that can be read now.
             waiting_bytes = array.array("i", [0])
             fcntl.ioctl(_STDIN, termios.FIONREAD, waiting_bytes)
             return waiting_bytes[0] > 0
     except OSError:
-        # It is closed, or open only for writing. Either way, there is nothing to lose.
+        # Stdin is closed, or open only for writing. Either way, no input can get lost.
         return False
     return False
 
 
 def save_stdin(path: Path, signals: Signals) -> None:
-    """Write all of stdin to a new file."""
+    """Copy stdin to a new file, until stdin ends."""
     with path.open("xb") as file:
         for block in stdin_blocks(signals):
             file.write(block)

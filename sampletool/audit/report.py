@@ -1,6 +1,7 @@
-"""The report of an audit: the same facts as data, and as Markdown to read and to paste.
+"""The report of an audit, as data for programs and as Markdown for people.
 
-People paste it into public places. So it contains no passwords.
+People paste reports into public places, such as bug trackers. So passwords are removed from the
+commands and from the output of the tool.
 """
 
 import re
@@ -21,7 +22,7 @@ _COLUMNS = ("claimed", "survived", "lost", "failed", "hung")
 
 @dataclass(frozen=True)
 class Findings:
-    """What the three probes have found."""
+    """The results of the three probes."""
 
     burst: Burst
     stall: Stall
@@ -29,17 +30,17 @@ class Findings:
 
     @property
     def probes(self) -> dict[str, Burst | Stall | Kill]:
-        """The probes by their names."""
+        """The result of each probe, by the name of the probe."""
         return {"burst": self.burst, "stall": self.stall, "kill": self.kill}
 
     @property
     def tallies(self) -> dict[str, Tally]:
-        """The tally of each probe."""
+        """The counts of each probe, by the name of the probe."""
         return {name: probe.tally for name, probe in self.probes.items()}
 
     @property
     def failures(self) -> list[Failure]:
-        """The failures of all probes."""
+        """The failed runs of all three probes, grouped by kind within each probe."""
         failures = []
         for tally in self.tallies.values():
             failures += tally.failures
@@ -48,14 +49,16 @@ class Findings:
 
 @dataclass(frozen=True)
 class FailureReport:
-    """How many failures a program or a person can act upon."""
+    """How helpful the errors of the audited tool are: how many failures contain which facts."""
 
     json_with_code: int
+    """How many are JSON with an error code, which a program can check."""
     say_when_to_retry: int
     name_holder: int
+    """How many say which process or user holds the lock."""
 
     def summary(self, total: int) -> str:
-        """Return one sentence."""
+        """Return the counts as a sentence. `total` is the number of all failures."""
         return (
             f"Of {total} failures, {self.json_with_code} are JSON with a code, "
             f"{self.say_when_to_retry} say when to retry, and {self.name_holder} name the holder."
@@ -64,15 +67,19 @@ class FailureReport:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of an audit. Of a forecast, only the first three members are not None."""
+    """The result of an audit, or a forecast of one.
+
+    A forecast, for `--dry-run`, contains only the commands: all other members are None.
+    """
 
     command: str
-    """The command that sets a key."""
+    """The command that sets a key, as a line that can be pasted into a shell."""
     set_words: list[str]
     get_words: list[str]
     score: int | None = None
     meaning: str | None = None
     because: list[str] | None = None
+    """The reasons for the score, if it is below 2."""
     claimed: int | None = None
     survived: int | None = None
     silently_lost: int | None = None
@@ -81,6 +88,7 @@ class Report:
     failures: FailureReport | None = None
     probes: Annotated[Findings | None, UNTRUSTED] = None
     inconclusive: list[str] | None = None
+    """The probes that could not show anything, each with the reason."""
     not_tested: list[str] | None = None
     advice: Advice | None = None
 
@@ -103,7 +111,7 @@ class Report:
         return ["Would run, without a shell:", *_bullet_list(commands)]
 
     def _failure_lines(self, findings: Findings) -> list[str]:
-        """Return how many runs failed and how useful their errors are, then each kind of error."""
+        """Return lines about the failed runs: how helpful their errors are, and what they say."""
         failed_run_count = self.failed_loudly
         usefulness = self.failures
         if usefulness is None or not failed_run_count:
@@ -116,14 +124,14 @@ class Report:
     def _advice_lines(self) -> list[str]:
         if self.advice is None:
             return []
-        # Four spaces make a line code.
+        # Markdown shows a line that begins with four spaces as code.
         loop = [f"    {line}" for line in self.advice.loop]
         rules = _bullet_list(self.advice.rules, heading="Advice for callers")
         return [*rules, "", "The loop:", "", *loop]
 
 
 def forecast(candidate: Candidate) -> Report:
-    """Return the report of an audit that has not begun. It has only the commands."""
+    """Return the report for `--dry-run`, which contains only the commands."""
     return Report(
         command=redact(candidate.set_command.to_shell()),
         set_words=_redacted_words(candidate.set_command),
@@ -136,9 +144,9 @@ def _redacted_words(command: CommandLine) -> list[str]:
 
 
 def _bullet_list(items: Sequence[str] | None, heading: str = "") -> list[str]:
-    """Return a list in Markdown, with an empty line and the heading before it.
+    """Return the lines of a list in Markdown, after an empty line and the heading.
 
-    Return no lines if there are no items, not even the heading.
+    Without items, return no lines at all, so that no heading stands alone.
     """
     if not items:
         return []
@@ -150,7 +158,7 @@ def _bullet_list(items: Sequence[str] | None, heading: str = "") -> list[str]:
 
 
 def _probe_table(findings: Findings) -> list[str]:
-    """Return a table in Markdown, with a row for each probe."""
+    """Return the lines of a Markdown table that has a row for each probe."""
     row = "| {:5} | {:>7} | {:>8} | {:>4} | {:>6} | {:>4} | {} |"
     lines = [
         row.format("probe", *_COLUMNS, "seen"),
@@ -170,10 +178,11 @@ def _probe_table(findings: Findings) -> list[str]:
 
 
 def _inline_code(text: str) -> str:
-    """Return a foreign text as code in Markdown, whatever it contains."""
+    """Return a text as inline code in Markdown. It may come from the audited tool."""
     if "`" not in text:
         return f"`{text}`"
-    # Text with backticks needs a delimiter of more backticks than any row of them in the text.
+    # The code ends at the first row of as many backticks as it began with. So the rows around the
+    # text have to be longer than all rows of backticks inside the text.
     longest_row = max(len(backticks) for backticks in re.findall("`+", text))
     fence = "`" * (longest_row + 1)
     return f"{fence} {text} {fence}"

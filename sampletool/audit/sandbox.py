@@ -1,4 +1,4 @@
-"""A scratch directory for the runs of one probe, and the processes that were started in it."""
+"""The scratch directory of a probe, which leaves no files and no processes behind."""
 
 import errno
 import os
@@ -30,33 +30,39 @@ _INHERITED_VARIABLES = (
     "VIRTUAL_ENV",
     "JAVA_HOME",
 )
-"""The variables of our caller that a run gets: what it needs to find and to run programs."""
+"""The environment variables that a run inherits, because programs may not work without them."""
 
 _DIRECTORY_VARIABLES = {"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMPDIR": "tmp"}
-"""Variables, and the directories of the sandbox that they name.
+"""Environment variables, and the directory of the sandbox that each of them names.
 
-The other variables of XDG are not set. By default, their directories are below HOME.
+The other XDG variables, such as XDG_CONFIG_HOME, are not needed: without them, programs use
+directories below HOME.
 """
 
 _CEILING_VARIABLES = ("GIT_CEILING_DIRECTORIES", env_variable("CEILING_DIRECTORIES"))
-"""Variables that keep a tool from looking for a project above the sandbox."""
+"""Variables that keep a tool from searching the directories above the sandbox for a project."""
 
 _MIN_NAP_SECONDS = 0.0005
 _MAX_NAP_SECONDS = 0.02
 
 _WRONG_COMMAND = (errno.ENOENT, errno.ENOEXEC, errno.EACCES)
-"""The command is wrong. Any other failure to start it is a failure of this machine."""
+"""The error numbers that mean that the command is wrong.
+
+Any other failure to start a process, such as a lack of memory, is a problem of this machine.
+"""
 
 FileStates = dict[str, tuple[int, int, int]]
 """The inode, the time of the last change, and the size of each file, by its path."""
 
 
 class Sandbox:
-    """A scratch directory, and all processes that were started in it.
+    """A scratch directory, and the runs that are started in it. Use it in a `with` statement.
 
-    At the end of the block, every run is killed, and every process that came from one, and the
-    directory is removed. A run gets few variables of our caller. Others, such as GIT_CONFIG_GLOBAL,
-    may lead to files that an audit must not touch.
+    At the end of the block, all runs are killed, and all processes that they have started, even
+    those in the background. Then the directory is removed.
+
+    A run inherits only a few environment variables. Others, such as GIT_CONFIG_GLOBAL, can name
+    files of the user, which an audit must not change.
     """
 
     def __init__(self, signals: Signals) -> None:
@@ -78,9 +84,12 @@ class Sandbox:
         self._clear()
 
     def launch(self, words: list[str]) -> Run:
-        """Start a run. Raise FailsAlone if its command is wrong."""
+        """Start the command `words` in the sandbox, and return the run.
+
+        Raise FailsAlone if there is no such program, or if it cannot be executed.
+        """
         self.signals.check()
-        # In a directory of its own: the output of a run is not a change of the tool's files.
+        # The output has a directory of its own, so that it is not taken for a file of the tool.
         output_path = self.directory / "output" / os.urandom(8).hex()
         try:
             run = Run(words, self._environ, self.directory / "work", output_path)
@@ -93,7 +102,7 @@ class Sandbox:
         return run
 
     def wait_for(self, runs: Sequence[Run], max_seconds: float) -> bool:
-        """Wait until all runs have exited. Return False if that takes too long."""
+        """Wait until all runs have exited. Return False if some still run after `max_seconds`."""
         started_at = time.monotonic()
         while not _poll_all(runs):
             self.signals.check()
@@ -101,23 +110,24 @@ class Sandbox:
             seconds_left = max_seconds - elapsed_seconds
             if seconds_left <= 0:
                 return False
-            # Poll often in the beginning, when short runs overlap.
+            # Poll often in the beginning: short runs overlap only then. Later, nap for a twentieth
+            # of the time that has passed, so that polling does not slow down the runs.
             nap_seconds = max(_MIN_NAP_SECONDS, elapsed_seconds / 20)
             self.signals.wait(min(nap_seconds, _MAX_NAP_SECONDS, seconds_left))
         return True
 
     def file_states(self) -> FileStates:
-        """Return the state of every file that a run may have changed."""
+        """Return the state of every file and directory that a run may have changed."""
         states = {}
         for path in _walk(self.directory, leave_out="output"):
-            # The file may have been removed since its directory was read.
+            # Another process may have removed the file since its directory was read.
             with suppress(OSError):
                 status = os.lstat(path)
                 states[path] = (status.st_ino, status.st_mtime_ns, status.st_size)
         return states
 
     def output_of(self, run: Run) -> str:
-        """Return what a run has printed, as it can be shown: short and without our own paths."""
+        """Return what a run has printed, short enough to show, and without the random path."""
         output = run.stderr.strip() or run.stdout
         return excerpt(output.replace(str(self.directory), "SCRATCH"))
 
@@ -133,11 +143,11 @@ class Sandbox:
         return environ
 
     def _clear(self) -> None:
-        """Kill all processes, and remove all files. This is safe at any time, and twice."""
+        """Kill all processes, and remove all files. This is safe even if setting up has failed."""
         for run in self.runs:
             run.kill()
         end_all(self._find_processes, self.signals)
-        # A run may have created a directory without the permission to remove its files.
+        # A directory without write permission could not be emptied.
         for path in _walk(self.directory):
             if os.path.isdir(path) and not os.path.islink(path):
                 with suppress(OSError):
@@ -145,10 +155,10 @@ class Sandbox:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _find_processes(self) -> list[int]:
-        """Return all processes whose environment contains the path of this directory.
+        """Return the pids of all processes that the runs have started.
 
-        They came from a run, even if they have left its process group. The path is random, so no
-        other process has it by chance.
+        They may have left the process group of their run. But they inherit an environment that
+        contains the path of the sandbox. No other process has this path, because it is random.
         """
         path = os.fsencode(self.directory)
         return [pid for pid in pids() if path in _environment_of(pid)]
@@ -157,8 +167,8 @@ class Sandbox:
 def _poll_all(runs: Sequence[Run]) -> bool:
     """Poll every run, and return whether all have exited.
 
-    Do not stop at the first one that is still running. Only runs that were polled at about the same
-    moment are known to overlap.
+    Poll the others even if one is still running: two runs are only known to overlap if both were
+    seen running at about the same time.
     """
     running = 0
     for run in runs:
@@ -168,18 +178,20 @@ def _poll_all(runs: Sequence[Run]) -> bool:
 
 
 def _environment_of(pid: int) -> bytes:
-    """Return the environment of a process. It is empty if the process has exited meanwhile."""
+    """Return the environment of a process. It is empty if we cannot read it."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/environ").read_bytes()
     return b""
 
 
 def _walk(directory: Path, leave_out: str = "") -> Iterator[str]:
-    """Yield the paths of everything in a directory, without directories of the name `leave_out`.
+    """Yield the paths of all files and directories below a directory.
 
-    A directory is yielded before it is entered. So the caller can make it readable first.
+    Skip directories with the name `leave_out`. Each directory is yielded before it is read, so that
+    the caller can make it readable first.
     """
-    for folder, directories, files in os.walk(directory):
-        directories[:] = [name for name in directories if name != leave_out]
-        for name in (*directories, *files):
-            yield os.path.join(folder, name)
+    for parent, directory_names, file_names in os.walk(directory):
+        # os.walk() does not enter the directories that are missing in this list.
+        directory_names[:] = [name for name in directory_names if name != leave_out]
+        for name in (*directory_names, *file_names):
+            yield os.path.join(parent, name)

@@ -1,7 +1,7 @@
-"""Runs any program, one at a time for each lock, and again while it reports that its lock is held.
+"""Runs a program while holding a lock, and again if it reports that its own lock is held.
 
-The output of an attempt is kept until it is clear that it was the last one. Otherwise, a caller
-would get the output of several attempts.
+The output of each attempt goes to files. Only the output of the last attempt is written to our
+stdout and stderr. Otherwise, the caller would get the output of several attempts.
 """
 
 import os
@@ -31,37 +31,39 @@ _FIRST_PAUSE_SECONDS = 0.1
 _MAX_PAUSE_SECONDS = 60
 
 _MAX_RESPONSE_BYTES = 64 * 1024
-"""How much of the output is searched for a response: the last line of this."""
+"""How much of the output is read, from its end, to find its last line."""
 
 _SIGNAL_BASE = 128
-"""A shell reports a program that signal 9 has killed with the exit code 128 + 9."""
+"""If signal 9 has killed a program, a shell reports the exit code 128 + 9."""
 
 
 @dataclass(frozen=True)
 class RetryLimits:
-    """When to stop trying again."""
+    """The limits for running a program again, after it has reported that its lock is held."""
 
     retries: int
-    """How often to try again after the first attempt."""
+    """How many times to try again after the first attempt."""
     max_seconds: float
-    """After this long, no attempt starts."""
+    """No attempt starts later than this many seconds after the first one."""
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """The last attempt."""
+    """How the program ended in its last attempt."""
 
     exit_code: int
     tries: int
+    """How many attempts there were."""
     has_written_output: bool
+    """Whether all of its output could be written to our stdout and stderr."""
 
 
 @dataclass(frozen=True)
 class _ScratchFiles:
-    """The input and the output of an attempt."""
+    """The files for the input and the output of the program."""
 
     stdin: Path | None
-    """The input of every attempt. None means that the program gets no input."""
+    """The input of every attempt, or None if the program gets no input."""
     stdout: Path
     stderr: Path
 
@@ -74,14 +76,18 @@ def run_serialized(
     *,
     passes_stdin: bool,
 ) -> FinishedRun:
-    """Run a program while holding a lock, then write its output. Return how it ended."""
+    """Run a program while holding a lock, then write its output. Return how the program ended.
+
+    All runs with the same `lock_name` take turns, whichever workspace they are in. If the program
+    reports that a lock of its own is held, run it again within the `limits`.
+    """
     lock_directory = private_directory(private_directory(state_directory()) / "locks")
     lock_path = lock_directory / f"run-{lock_name}.lock"
     with _scratch_files(context, passes_stdin=passes_stdin) as scratch:
         with context.hold(lock_path, lock_name, "exclusive", PATIENT_WAIT_SECONDS) as hold:
             run_once = partial(_run_once, context, argv, hold, lock_path, scratch)
             exit_code, tries = _run_with_retries(context, run_once, limits, lock_name, scratch)
-        # Others need not wait until our caller has read the output.
+        # The lock is released now, so other runs do not wait until our caller has read the output.
         has_written_output = _pass_output_on(context, scratch)
         return FinishedRun(exit_code, tries, has_written_output)
 
@@ -93,7 +99,7 @@ def _run_with_retries(
     lock_name: str,
     scratch: _ScratchFiles,
 ) -> tuple[int, int]:
-    """Run the program until it need not or may not be tried again.
+    """Run the program again and again, as long as `pause_before_retry` and the limits allow it.
 
     Return the exit code of the last attempt, and the number of attempts.
     """
@@ -114,7 +120,7 @@ def _run_with_retries(
 
 @contextmanager
 def _scratch_files(context: Context, *, passes_stdin: bool) -> Iterator[_ScratchFiles]:
-    """Yield the files of a run, in a directory that is removed afterwards."""
+    """Yield the files for a run, in a directory that is removed at the end of the block."""
     directory = private_directory(context.session_directory / context.request_id)
     try:
         stdin = None
@@ -134,13 +140,13 @@ def _run_once(
     scratch: _ScratchFiles,
 ) -> int:
     """Run the program once, and return its exit code as a shell reports it."""
-    # The file of the previous attempt. The file of stdout is overwritten below.
+    # Remove the stderr of the previous attempt. Its stdout is overwritten below.
     scratch.stderr.unlink(missing_ok=True)
     stdin_path = os.devnull if scratch.stdin is None else scratch.stdin
     with (
         open(stdin_path, "rb") as stdin,
         scratch.stdout.open("wb") as stdout,
-        # The program carries the lock: if we are killed with -9, it keeps the lock until it exits.
+        # The program inherits the lock. If we are killed, the lock is held until it exits.
         Children(context.signals, hold.descriptors, [lock_path]) as children,
     ):
         try:
@@ -156,7 +162,7 @@ def _run_once(
         except OSError as error:
             reason = str(error.strerror).lower()
             if error.errno == ENOENT:
-                # The program itself was found before.
+                # The program was found before, so the missing file is its interpreter.
                 reason = "its interpreter does not exist"
             raise ProgramNotRunnable(command=argv[0], reason=reason) from None
         child_exit = children.next_exit()
@@ -169,14 +175,18 @@ def _run_once(
 
 
 def pause_before_retry(output: Path, exit_code: int, tries: int) -> float | None:
-    """Return how many seconds to wait before the next attempt. `tries` attempts have failed.
+    """Return how many seconds to wait before the next attempt, or None if there must be none.
 
-    Return None if the program must not be tried again. It is tried again only if it exited with 75,
-    or if the last line of its output is a response with the code LOCK_HELD. A program that failed
-    for another reason may have done something, and must not do it again.
+    The program may run again only if it reports that its own lock is held: it exits with 75, or the
+    last line of its `output` is a JSON response with the code LOCK_HELD. After any other failure,
+    it may have done part of its work, and must not do this work twice.
+
+    The pause is the one that the program asks for. Otherwise, it doubles with each of the `tries`
+    that have failed.
     """
     last_line = _read_last_line(output)
-    # With a depth of 1, a code deeper in the response does not count: it may be about another lock.
+    # Search only the outermost object and its `error`. A LOCK_HELD deeper inside may be about
+    # another lock.
     failure = parse_failure(
         exit_code,
         last_line,
@@ -189,13 +199,13 @@ def pause_before_retry(output: Path, exit_code: int, tries: int) -> float | None
         return None
     if failure.retry_after_seconds is not None:
         return min(failure.retry_after_seconds, _MAX_PAUSE_SECONDS)
-    # The random part keeps many callers from coming back at the same moment.
+    # The random factor keeps many callers from trying again at the same moment.
     pause_seconds: float = _FIRST_PAUSE_SECONDS * 2**tries * random.uniform(1, 1.5)
     return min(pause_seconds, _MAX_PAUSE_SECONDS)
 
 
 def _read_last_line(output: Path) -> str:
-    """Return the last line of a file. It is empty if the file is."""
+    """Return the last line of a file, or an empty text if the file is empty."""
     end = output.read_bytes()[-_MAX_RESPONSE_BYTES:]
     lines = end.splitlines()
     if not lines:
@@ -204,15 +214,19 @@ def _read_last_line(output: Path) -> str:
 
 
 def _pass_output_on(context: Context, scratch: _ScratchFiles) -> bool:
-    """Write the output of the last attempt. Return whether all of it could be written."""
+    """Write the output of the last attempt to our stdout and stderr.
+
+    Return whether all of it could be written.
+    """
     stdout = context.take_stdout()
     stderr_content = b""
-    # The file is created when the program prints something to stderr.
+    # The file exists only if the program has printed something to stderr.
     if scratch.stderr.exists():
         stderr_content = scratch.stderr.read_bytes()
     if stderr_content and not stderr_content.endswith(b"\n"):
-        # Our own response follows on stderr, and begins a line.
+        # Our own response follows on stderr, and has to begin on a new line.
         stderr_content += b"\n"
+    # write_response() returns the 0 that it gets, unless writing fails.
     failures = 0
     failures += write_response(STDERR, stderr_content, 0, context.signals)
     failures += write_response(stdout, scratch.stdout.read_bytes(), 0, context.signals)

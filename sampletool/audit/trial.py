@@ -1,4 +1,4 @@
-"""The runs of one probe: what each of them reported to its caller, and what can be read back."""
+"""The runs of one probe: how each of them ended, and whether its value can be read back."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,17 @@ from .run import Run
 from .sandbox import Sandbox
 
 Outcome = Literal["claimed", "hung"] | Failure
-"""What a run told its caller. "claimed" means exit code 0: the caller believes that it is done."""
+"""How a run ended, as its caller sees it.
+
+* "claimed": it exited with 0, so the caller believes that the value is stored.
+* "hung": it did not exit before the deadline.
+* A Failure: it exited with another exit code, or a signal killed it.
+"""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """The audited tool: how a key is set, how it is read back, and how long either may take."""
+    """The audited tool: its commands to set and to read back a key, and how long a run may take."""
 
     set_command: CommandLine
     get_command: CommandLine
@@ -29,7 +34,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run that sets a key of its own to a random value."""
+    """A run that sets a new key, which no other run uses, to a random value."""
 
     run: Run
     key: str
@@ -38,21 +43,27 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of the runs of one probe. Runs that were killed are not counted."""
+    """The counts of the runs of one probe. Runs that the probe has killed are not counted."""
 
     claimed: int
+    """How many runs reported success with exit code 0."""
     survived: int
+    """How many of the claimed values could be read back."""
     silently_lost: int
+    """How many of the claimed values could not be read back."""
     failed_loudly: int
+    """How many runs reported a failure with their exit code."""
     hung: int
+    """How many runs did not exit before the deadline."""
     failures: list[Failure]
+    """The failed runs, grouped by kind."""
     still_readable: bool
-    """Whether what was stored before the probe can still be read."""
+    """Whether the value that was stored before the probe can still be read."""
 
 
 @contextmanager
 def open_trial(candidate: Candidate, signals: Signals) -> Iterator["Trial"]:
-    """Yield a trial in a new sandbox, which is removed at the end of the block."""
+    """Yield a trial in a new sandbox. At the end of the block, remove the sandbox."""
     with Sandbox(signals) as sandbox:
         yield Trial(candidate, sandbox)
 
@@ -60,7 +71,8 @@ def open_trial(candidate: Candidate, signals: Signals) -> Iterator["Trial"]:
 class Trial:
     """The attempts of one probe, in one sandbox.
 
-    Each attempt sets a new key. `tally` reads the keys back, and so finds out which are lost.
+    Each attempt sets a new key. At the end, `tally` reads all keys back, to find out which of the
+    values are lost.
     """
 
     def __init__(self, candidate: Candidate, sandbox: Sandbox) -> None:
@@ -70,9 +82,10 @@ class Trial:
         self._has_reader_hung = False
 
     def prepare(self) -> Attempt:
-        """Set one key while nothing else runs, and read it back. Return this attempt.
+        """Set a key while nothing else runs, and read it back. Return this attempt.
 
-        Raise FailsAlone if that does not work. Otherwise, there is something to lose now.
+        This checks that the commands work, and stores a value that the probe may destroy. Raise
+        FailsAlone if one of the commands fails, or if the value is not shown.
         """
         get_command = self._candidate.get_command
         attempt = self.start()
@@ -85,37 +98,37 @@ class Trial:
         return attempt
 
     def start(self) -> Attempt:
-        """Start to set a new key. Use `finish` to wait for the run."""
-        # Only letters and digits, so that no tool refuses them. A letter comes first, so that no
-        # tool takes them for numbers.
+        """Start a run that sets a new key. Use `finish` to wait for it."""
+        # Use only letters and digits, which every tool accepts. Begin with a letter, because a tool
+        # might take other texts for numbers.
         key = f"k{os.urandom(6).hex()}"
         value = f"v{os.urandom(8).hex()}"
         run = self.sandbox.launch(self._candidate.set_command.fill(key, value))
         return Attempt(run, key, value)
 
     def finish(self, attempt: Attempt) -> Outcome:
-        """Wait until an attempt is over, and return what it has told its caller."""
+        """Wait for one run, as `finish_all` does. Return how it ended."""
         (outcome,) = self.finish_all([attempt])
         return outcome
 
     def finish_all(self, attempts: Sequence[Attempt]) -> list[Outcome]:
-        """Wait until all attempts are over, and return what each has told its caller.
+        """Wait until all runs have exited, or the deadline has passed. Return how each run ended.
 
-        Kill those that have not exited when the deadline passes.
+        Kill the runs that are still running after the deadline.
         """
         runs = [attempt.run for attempt in attempts]
         self.sandbox.wait_for(runs, self._candidate.deadline_seconds)
         outcomes = []
         for attempt in attempts:
-            outcome = self._outcome_of(attempt.run)
+            outcome = self._end_run(attempt.run)
             self._outcomes.append((attempt, outcome))
             outcomes.append(outcome)
         return outcomes
 
     def tally(self, first: Attempt) -> Tally:
-        """Read back the keys of all attempts, and return how many there are of each kind.
+        """Read back the keys of all attempts, and return the counts of the probe.
 
-        `first` is the attempt of `prepare`, from before the probe.
+        `first` is the attempt that `prepare` has returned.
         """
         still_readable = self._can_be_read(first)
         claimed = 0
@@ -141,13 +154,14 @@ class Trial:
             still_readable=still_readable,
         )
 
-    def _outcome_of(self, run: Run) -> Outcome:
-        """Return what a run has told its caller. Kill it if it is still running."""
+    def _end_run(self, run: Run) -> Outcome:
+        """Kill a run if it is still running. Return how it ended."""
         if run.exit_code is None:
             run.kill()
             return "hung"
         if run.exit_code == 0:
             return "claimed"
+        # If the error mentions one of the other runs, it says who holds the lock.
         other_pids = {other.pid for other in self.sandbox.runs} - {run.pid}
         return parse_failure(
             run.exit_code,
@@ -158,8 +172,9 @@ class Trial:
         )
 
     def _can_be_read(self, attempt: Attempt) -> bool:
-        """Return whether the value of an attempt can be read back."""
-        # If a reader hung, the next one would hang too, and take as long as the deadline again.
+        """Run the command that reads a key, and return whether it shows the value of an attempt."""
+        # If one reader has hung, the others would probably hang, too. Each would take until the
+        # deadline.
         if self._has_reader_hung:
             return False
         reader = self.sandbox.launch(self._candidate.get_command.fill(attempt.key))
@@ -169,7 +184,7 @@ class Trial:
         return reader.exit_code == 0 and _shows_value(reader, attempt)
 
     def _require_success(self, command: CommandLine, run: Run) -> None:
-        """Wait for a run while nothing else runs. Raise FailsAlone if it fails."""
+        """Wait for a run of this command. Raise FailsAlone if it fails or does not exit in time."""
         deadline_seconds = self._candidate.deadline_seconds
         has_exited = self.sandbox.wait_for([run], deadline_seconds)
         if has_exited and run.exit_code == 0:
@@ -184,6 +199,6 @@ class Trial:
 def _shows_value(reader: Run, attempt: Attempt) -> bool:
     """Return whether the output of a reader contains the value of this attempt.
 
-    If it shows the value of another attempt instead, this one is lost.
+    The value of another attempt does not count: then the value of this one is lost.
     """
     return attempt.value in reader.stdout

@@ -1,10 +1,10 @@
-"""The score of a tool, and the reasons for it. Nothing is run here.
+"""The score of a tool, which is computed from the findings of the probes.
 
-0  something was silently lost or corrupted
-1  nothing was lost, but conflicts fail without structure or without a hint when to retry, or runs
-   hang, or a stale lock stays
-2  conflicts are structured, and nothing hangs or stays locked
-3  like 2, and the runs really overlapped
+0  The tool silently lost or corrupted something.
+1  The tool lost nothing. But some errors are not JSON with a code or do not say when to retry, or
+   runs hung, or no run succeeded after one was killed.
+2  The tool has none of these faults, but some of the probes could not test anything.
+3  The tool has none of these faults, and all probes could test it.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ NEVER_TESTED = (
 
 
 def judge(candidate: Candidate, findings: Findings) -> Report:
-    """Return the report with the score of a tool."""
+    """Return the report of an audit, with the score and the reasons for it."""
     failure_report = _count_failures(findings.failures)
     losses = list(_losses(findings))
     faults = list(_faults(findings, failure_report, candidate.deadline_seconds))
@@ -63,7 +63,7 @@ def judge(candidate: Candidate, findings: Findings) -> Report:
 
 
 def _count_failures(failures: list[Failure]) -> FailureReport:
-    """Return how many failures have a code, a hint when to retry, and a holder."""
+    """Count the failures that have an error code, say when to retry, or name the holder."""
     with_code = 0
     with_hint = 0
     with_holder = 0
@@ -93,7 +93,7 @@ def _score(losses: list[str], faults: list[str], inconclusive: list[str]) -> int
 
 
 def _losses(findings: Findings) -> Iterator[str]:
-    """Yield what the tool lost or corrupted without saying so."""
+    """Yield a sentence about each probe in which the tool silently lost or corrupted values."""
     for name, tally in findings.tallies.items():
         if tally.silently_lost:
             lost = f"{tally.silently_lost} of {tally.claimed} changes"
@@ -107,7 +107,7 @@ def _faults(
     failure_report: FailureReport,
     deadline_seconds: float,
 ) -> Iterator[str]:
-    """Yield why callers have to work around how the tool fails."""
+    """Yield a sentence about each fault that the callers of the tool have to work around."""
     total = sum(failure.count for failure in findings.failures)
     without_code = total - failure_report.json_with_code
     if without_code > 0:
@@ -123,7 +123,7 @@ def _faults(
 
 
 def _inconclusive(findings: Findings) -> Iterator[str]:
-    """Yield which probes could not show anything."""
+    """Yield a sentence about each probe that could not test anything."""
     if findings.burst.most_at_once < 2:
         yield f"burst: in {findings.burst.bursts} bursts, no two runs were seen to overlap"
     if not findings.stall.stopped:
@@ -133,7 +133,7 @@ def _inconclusive(findings: Findings) -> Iterator[str]:
 
 
 def _describe_missing_situations(findings: Findings) -> Iterator[str]:
-    """Yield a line for each situation that the probes wanted to cause, but that did not occur."""
+    """Yield a sentence about each situation that the probes tried to cause without success."""
     if not findings.failures:
         yield "how a conflict is reported: no run failed"
     if not (findings.stall.refused_meanwhile or findings.stall.hung_meanwhile):

@@ -1,3 +1,3 @@
-"""The commands as tools of the Model Context Protocol, for AI agents."""
+"""A server for the Model Context Protocol (MCP): it offers the commands as tools to AI agents."""
 
 TITLE = "MCP server"

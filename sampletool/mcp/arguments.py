@@ -1,7 +1,7 @@
-"""The arguments of a tool call as a command line, or all the mistakes in them at once.
+"""Turns the arguments of a tool call into a command line, or reports all mistakes in them at once.
 
-No value can be taken for an option: the value of an option is joined to it, and everything that
-follows `--` is an argument.
+The command line must not take a value for an option, even if the value begins with `-`. So the
+value of an option is attached to it with `=`, and positional arguments follow after `--`.
 """
 
 import json
@@ -13,18 +13,18 @@ from ..kit.contract.text import quoted
 from .parameters import Parameter, to_parameter_name
 
 MAX_ARGUMENT_BYTES = 128 * 1024 - 256
-"""The size of one argument of a process on Linux, with room for the name of an option."""
+"""Linux allows 128 KiB for one argument of a process. 256 bytes are for the name of an option."""
 
 MAX_TOTAL_BYTES = 1024 * 1024
-"""The size of all arguments of a process together. With its variables, Linux allows 2 MiB."""
+"""Linux allows 2 MiB for all arguments together, but they share it with the environment."""
 
 _NO_STDIN = "Write the value itself. A tool cannot read stdin."
 
 
 class InvalidArgument(ValueError):
-    """One argument of a call is wrong.
+    """The value of an argument is wrong.
 
-    The message does not repeat the value, which may be a secret in the wrong place.
+    The message never contains the value: it may be a secret that was passed by mistake.
     """
 
     def __init__(self, problem: str, hint: str | None = None) -> None:
@@ -36,9 +36,10 @@ def to_command_line(
     parameters: Sequence[Parameter],
     arguments: Mapping[str, Any],
 ) -> tuple[list[str], list[Mistake]]:
-    """Return the command line for the arguments of a call, and what is wrong with them.
+    """Return the words of the command line for the arguments of a tool call, and all mistakes.
 
-    An argument that is null counts as not given.
+    `parameters` are the parameters of the tool. `arguments` maps their names to values. An argument
+    that is null counts as missing. The command line is only valid if there are no mistakes.
     """
     values, mistakes = _match_names(parameters, arguments)
     options: list[str] = []
@@ -67,8 +68,8 @@ def to_command_line(
 
 
 def _find_excess(words: Sequence[str]) -> list[Mistake]:
-    """Return a mistake if the arguments are too long together to start a process with them."""
-    # Each word ends with a byte, and has a pointer of 8 bytes.
+    """Return a mistake if the command line is too long to start a process."""
+    # Besides its characters, Linux counts 9 bytes for each word: a NUL byte, and a pointer to it.
     size_bytes = sum(len(word.encode(errors="surrogatepass")) + 9 for word in words)
     if size_bytes <= MAX_TOTAL_BYTES:
         return []
@@ -83,13 +84,13 @@ def _match_names(
 ) -> tuple[dict[str, Any], list[Mistake]]:
     """Return the values by the names of their parameters, and the mistakes in the names.
 
-    A caller may write the name of a parameter, one of its aliases, or its option.
+    Instead of the name of a parameter, `arguments` may contain one of its aliases, or its option.
     """
     names_by_spelling = {}
     for parameter in parameters:
         for alias in parameter.aliases:
             names_by_spelling[alias] = parameter.name
-    # A name wins over an alias of another parameter.
+    # If a text is the name of one parameter and an alias of another, it means the first one.
     for parameter in parameters:
         names_by_spelling[parameter.name] = parameter.name
 
@@ -122,7 +123,10 @@ def _invalid_value(parameter: Parameter, error: InvalidArgument) -> Mistake:
 
 
 def _to_texts(parameter: Parameter, value: Any) -> list[str]:
-    """Return the values of one argument as texts of a command line. Raise InvalidArgument."""
+    """Return the value of an argument as texts for the command line, one for each item of a list.
+
+    Raise InvalidArgument if the value does not fit the parameter.
+    """
     if isinstance(value, list) and not parameter.is_list:
         raise InvalidArgument("must be one value, not a list", 'Write "...".')
     if parameter.is_list and not isinstance(value, list):
@@ -135,15 +139,15 @@ def _to_texts(parameter: Parameter, value: Any) -> list[str]:
 
 
 def _number_text(parameter: Parameter, value: Any) -> str:
-    """Return a number, true or false as text."""
+    """Return the text of a value that is a number, true or false."""
     if parameter.type == "integer" and isinstance(value, float) and value.is_integer():
-        # JSON does not distinguish 1.0 from 1.
+        # JSON does not distinguish 1.0 from 1, but the command line only accepts 1.
         return str(int(value))
     return json.dumps(value)
 
 
 def _not_a_string(parameter: Parameter) -> InvalidArgument:
-    """Return the error for JSON where a string belongs."""
+    """Return the error for null, an object or a list in the place of a string."""
     hint = "Write it as a string. If JSON is meant, write the JSON into the string."
     if parameter.is_list:
         return InvalidArgument("must be a list of strings", hint)
@@ -151,7 +155,10 @@ def _not_a_string(parameter: Parameter) -> InvalidArgument:
 
 
 def _to_text(parameter: Parameter, value: Any) -> str:
-    """Return one value as the text of a command line. Raise InvalidArgument."""
+    """Return one value as text for the command line.
+
+    Raise InvalidArgument if the value does not fit the parameter.
+    """
     if parameter.type == "boolean" and not isinstance(value, bool):
         raise InvalidArgument("must be true or false", "Write true or false.")
     text = value if isinstance(value, str) else _number_text(parameter, value)

@@ -1,4 +1,4 @@
-"""Why a server cannot be started."""
+"""The errors that keep a server from starting."""
 
 from ..kit.contract.errors import ExitStatus, ToolError
 

@@ -1,4 +1,7 @@
-"""The texts of errors for MCP clients: `lock_timeout: "2m"` instead of `--lock-timeout 2m`."""
+"""Translates the errors of commands for MCP clients, which pass arguments instead of options.
+
+For example, `--lock-timeout 2m` in the text of an error becomes `lock_timeout: "2m"`.
+"""
 
 import re
 from collections.abc import Iterable
@@ -10,14 +13,17 @@ from .parameters import Parameter, to_parameter_name
 _OPTION = re.compile(
     r"(?<![\w-])(?P<flag>--[a-z][a-z0-9-]*)(?:[ =](?P<value>\d+(?:\.\d+)?(?:ms|[smhd])?)\b)?"
 )
-"""An option, and its value if this is a number or a duration."""
+"""Matches an option, together with its value if the value is a number or a duration."""
 
 _ParametersByFlag = dict[str, Parameter]
-"""The parameters of a tool, by the names of their options: `lock_timeout`."""
+"""The parameters of a tool, by the names of their options, in the form `lock_timeout`."""
 
 
 def translate_error(error: dict[str, Any], parameters: Iterable[Parameter]) -> dict[str, Any]:
-    """Return the error with the tool's arguments in place of command-line options."""
+    """Return an error in which the texts name arguments of a tool, rather than options.
+
+    `error` is the error in the response of a command. `parameters` are those of its tool.
+    """
     by_flag = {}
     for parameter in parameters:
         if parameter.flag is not None:
@@ -32,7 +38,7 @@ def translate_error(error: dict[str, Any], parameters: Iterable[Parameter]) -> d
 
 
 def _translate_mistake(mistake: dict[str, Any], by_flag: _ParametersByFlag) -> dict[str, Any]:
-    """Return one of the mistakes in an error, with the tool's arguments in place of options."""
+    """Translate one of the mistakes that an error lists."""
     translated = dict(mistake)
     parameter = by_flag.get(to_parameter_name(mistake["param"]))
     if parameter is not None:
@@ -44,13 +50,14 @@ def _translate_mistake(mistake: dict[str, Any], by_flag: _ParametersByFlag) -> d
 
 
 def _translate_text(text: str, by_flag: _ParametersByFlag) -> str:
-    """Return the text with the tool's arguments in place of options.
+    """Translate the options in a text.
 
-    A command in backticks, such as `tool doctor --json`, stays as it is: it is for a shell.
+    A whole command in backticks, such as `tool doctor --json`, is not changed, because it is meant
+    for a shell.
     """
     pieces = text.split("`")
     for index, piece in enumerate(pieces):
-        # Every second piece is between backticks.
+        # Every second piece was between backticks. If it begins with `--`, it is a single option.
         is_command = index % 2 == 1 and not piece.startswith("--")
         if not is_command:
             pieces[index] = _OPTION.sub(partial(_translate_option, by_flag=by_flag), piece)
@@ -58,9 +65,9 @@ def _translate_text(text: str, by_flag: _ParametersByFlag) -> str:
 
 
 def _translate_option(option: re.Match[str], by_flag: _ParametersByFlag) -> str:
-    """Return an option as the argument of a tool: `--lock-timeout 2m` as `lock_timeout: "2m"`.
+    """Translate one option: return `lock_timeout: "2m"` for `--lock-timeout 2m`.
 
-    An option that the tool does not have stays as it is.
+    If the tool does not have this option, return it unchanged.
     """
     parameter = by_flag.get(to_parameter_name(option["flag"]))
     if parameter is None:

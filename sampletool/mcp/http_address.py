@@ -1,9 +1,10 @@
-"""The address of the HTTP server, and who may use it.
+"""The address of the HTTP server, and the rules for who may use the server.
 
-A server on the loopback address can only be reached from this machine. But a web page in a browser
-on this machine can reach it too, if the name of its own server resolves to 127.0.0.1 (DNS
-rebinding). So the server refuses requests that name another host or come from another origin. A
-server that other machines can reach needs a token in addition.
+Only this machine can reach a server on a loopback address. But an attack called DNS rebinding works
+even then: a web page in a browser on this machine sends requests to the name of its own server,
+which now resolves to 127.0.0.1. So the server checks the `Host` and `Origin` headers, and refuses
+requests with other names than its own. A server that other machines can reach also requires a
+token.
 """
 
 import ipaddress
@@ -14,7 +15,10 @@ from ..kit.program import env_variable
 from .errors import TokenRequired
 
 TOKEN_VARIABLE = env_variable("MCP_TOKEN")
-"""The environment variable with the token. Other users could see an option in the process list."""
+"""The environment variable that contains the token.
+
+There is no option for the token, because other users could see it in the list of processes.
+"""
 
 MIN_TOKEN_CHARACTERS = 16
 
@@ -23,7 +27,7 @@ _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True)
 class HttpAddress:
-    """An address to listen on."""
+    """An address for the server to listen on."""
 
     host: str
     port: int
@@ -39,19 +43,19 @@ class HttpAddress:
             return False
 
     def __str__(self) -> str:
-        """Return the address as it is part of a URL."""
+        """Return the address in the form for a URL, with brackets around an IPv6 address."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
 
 @dataclass(frozen=True)
 class HttpAccess:
-    """Who may use the server."""
+    """Who may use the server: what a request must contain to be served."""
 
     host_names: tuple[str, ...]
-    """The names of the server that a request may have in its `Host` and `Origin` headers."""
+    """The names of the server that are allowed in the `Host` and `Origin` headers."""
     token: str | None
-    """The token that each request needs. None means that none is needed."""
+    """The token that each request must contain, or None if requests need no token."""
 
     def allowed_hosts(self) -> list[str]:
         """Return the allowed `Host` headers, with and without a port."""
@@ -69,7 +73,7 @@ class HttpAccess:
 def parse_address(text: str) -> HttpAddress:
     """Return the address in a text such as `127.0.0.1:8765` or `[::1]:8765`.
 
-    Raise ValueError, with a message for the user, if there is none.
+    Raise ValueError, with a message for the user, if the text is not an address.
     """
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
@@ -80,10 +84,11 @@ def parse_address(text: str) -> HttpAddress:
 
 
 def check_access(address: HttpAddress, host_name: str | None) -> HttpAccess:
-    """Return who may use a server at this address.
+    """Return who may use a server that listens on this address.
 
-    `host_name` is the name of the server on other machines. Without it, the address must be a
-    loopback address. Raise ValueError if it is not, and TokenRequired if there is no good token.
+    `host_name` is the name that other machines use for the server, or None if only this machine may
+    use it. Raise ValueError if `host_name` is None but the address is not a loopback address. Raise
+    TokenRequired if other machines may use the server, and the token is missing or too short.
     """
     token = os.environ.get(TOKEN_VARIABLE) or None
     if host_name is None:
@@ -105,7 +110,7 @@ def check_access(address: HttpAddress, host_name: str | None) -> HttpAccess:
 
 
 def _find_token_problem(token: str | None) -> str | None:
-    """Return why other machines may not reach a server with this token, or None if they may."""
+    """Return why a token is not secure enough for other machines, or None if it is."""
     if token is None:
         return f"{TOKEN_VARIABLE} is not set"
     if len(token) < MIN_TOKEN_CHARACTERS:

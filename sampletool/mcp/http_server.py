@@ -1,7 +1,7 @@
-"""The transport over HTTP: the Streamable HTTP of the SDK, served by uvicorn.
+"""Serves MCP over HTTP: the Streamable HTTP transport of the MCP SDK, run by uvicorn.
 
-All clients share one runner, so what holds for the commands of one connection holds for those of
-all connections.
+All clients share one `CommandRunner`. So its limits and locks apply to the commands of all clients
+together.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ PATH = "/mcp"
 """The path of the server's URL."""
 
 _SHUTDOWN_SECONDS = 0.3
-"""How long the last responses may take to be sent."""
+"""How long the server waits for the last responses to be sent, before it closes connections."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -34,12 +34,12 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def listen(address: HttpAddress) -> socket.socket:
-    """Return a socket that listens on the address. Raise AddressUnavailable."""
+    """Return a socket that listens on the address. Raise AddressUnavailable if that fails."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
         return socket.create_server((address.host, address.port), family=family)
     except socket.gaierror as error:
-        # Its number is not one of the system, so os.strerror() does not know it.
+        # Looking up a host name has error numbers of its own, which os.strerror() does not know.
         reason = str(error.strerror).lower()
         raise AddressUnavailable(address=str(address), reason=reason) from error
     except OSError as error:
@@ -53,7 +53,10 @@ async def serve_http(
     wake_up_descriptor: int,
     loading: asyncio.Future[Tools],
 ) -> int:
-    """Serve until a signal makes `wake_up_descriptor` readable.
+    """Serve all clients of a listening socket, until this process receives a signal.
+
+    `wake_up_descriptor` becomes readable when the signal arrives. `loading` returns the tools, and
+    clients can send requests before the tools are loaded.
 
     Return how many commands were run.
     """
@@ -70,7 +73,10 @@ async def serve_protocol(
     wake_up_descriptor: int,
     stop_work: Callable[[], Awaitable[None]],
 ) -> None:
-    """Serve a protocol until a signal makes `wake_up_descriptor` readable, then stop its work."""
+    """Serve all clients until `wake_up_descriptor` is readable, then stop the work and the server.
+
+    `stop_work` is called before the server stops, so that interrupted commands can still respond.
+    """
     app = _create_app(protocol, access)
     config = uvicorn.Config(app, log_config=None)
     server = _Server(config)
@@ -86,22 +92,23 @@ async def serve_protocol(
     await stop_work()
     server.should_exit = True
     await asyncio.wait([serving], timeout=_SHUTDOWN_SECONDS)
-    # A client may keep a stream open for events, and would keep the server from exiting.
+    # A client may keep a stream open, to wait for events. Without `force_exit`, the server would
+    # wait for this client.
     server.force_exit = True
     await asyncio.wait([serving], timeout=_SHUTDOWN_SECONDS)
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals alone: the tool has handlers of its own."""
+    """A server that does not handle signals, because the tool handles them."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Do nothing, where the base class would replace the handlers of the tool."""
+        """Keep the signal handlers of the tool, which the base class would replace."""
         yield
 
 
 def _create_app(protocol: Protocol[Any], access: HttpAccess) -> Any:
-    """Return the application that uvicorn serves. It refuses requests without access."""
+    """Return the web application for uvicorn, which refuses the requests that `access` forbids."""
     app = protocol.streamable_http_app(
         streamable_http_path=PATH,
         transport_security=TransportSecuritySettings(
@@ -115,14 +122,15 @@ def _create_app(protocol: Protocol[Any], access: HttpAccess) -> Any:
 
 
 def _require_token(app: Any, token: str) -> Any:
-    """Return an application that only serves requests with this bearer token."""
+    """Wrap an application, so that it only serves requests with this bearer token."""
     expected_header = f"Bearer {token}".encode()
 
     async def check_token_and_serve(scope: Scope, receive: Receive, send: Send) -> None:
-        # Other scopes, such as "lifespan", are not requests and have no headers.
+        # A scope of another type, such as "lifespan", is not a request and has no headers.
         if scope["type"] == "http":
             header = dict(scope["headers"]).get(b"authorization", b"")
-            # The time that comparing takes must not reveal how much of a guess is right.
+            # Compare in constant time. Otherwise, the time of the comparison would reveal how many
+            # characters of a guessed token are right.
             if not hmac.compare_digest(header, expected_header):
                 await _respond_unauthorized(send)
                 return

@@ -1,7 +1,7 @@
-"""The parameters of a tool: those of the command, and those that all commands take.
+"""The parameters of a tool, which are created from the parameters of its command in the manifest.
 
-A parameter has the name of its option: `--if-version` is `if_version`. An agent that knows the
-command line may also write the option itself, or the name that the manifest has for it.
+Each parameter is named after its option: `--if-version` becomes `if_version`. Agents that know the
+command line may also use the option itself as the name, or the name in the manifest.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any
 from ..kit.contract.command_spec import CommandSpec
 
 DEFAULT_TIMEOUT = "10m"
-"""The time limit of a tool that gets no other one: the agent may never come back to stop it."""
+"""The default time limit. Without a limit, a tool could run permanently after its agent is gone."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
@@ -22,44 +22,50 @@ _SHORT_DESCRIPTIONS = {
     "timeout": "Stop after this long.",
     "dry_run": "Only show what would change.",
 }
-"""Parameters of many tools. Their texts are short, because the list of tools repeats them."""
+"""Descriptions that replace the help of the option.
+
+Many tools have these parameters, so their descriptions are often repeated in the list of tools.
+They are short to save tokens.
+"""
 
 _COMMON_TO_ALL_TOOLS = ("cwd", "session_id", "lock_timeout", "timeout")
+"""The global options that every tool takes as parameters."""
 
 _ONLY_FOR_CHANGES = ("session_id", "timeout")
-"""A tool that only reads takes them too, but its schema does not name them, to save tokens."""
+"""Read-only tools take these parameters, too, but their schemas leave them out to save tokens."""
 
 _IN_INSTRUCTIONS = ("store",)
-"""Parameters that no schema names. The instructions of the server describe them."""
+"""Parameters that all schemas leave out, because the instructions of the server describe them."""
 
 _ABOUT_OUTPUT = frozenset(
     {"json", "format", "fields", "quiet", "verbose", "color", "help", "raw", "allow_empty"}
 )
-"""Options that no tool has.
+"""Options that are not offered as parameters, because the response of a tool is always full JSON.
 
-A tool always returns JSON. With `fields`, the response would not fit the schema of the tool, and
-clients would refuse it. `allow_empty` is about stdin, which belongs to the protocol.
+With `fields`, a response would lack members that the schema of the tool describes, and clients
+would reject it. `allow_empty` is about stdin, which a tool cannot use.
 """
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a tool."""
+    """A parameter of a tool, and how it is passed on the command line."""
 
     name: str
     aliases: frozenset[str]
-    """Other names that a caller may write."""
+    """Other names that a client may use for the parameter."""
     flag: str | None
-    """The option on the command line. It is None for an argument."""
+    """The option on the command line, or None if it is a positional argument."""
     type: str
-    """The type of one value, as JSON Schema calls it."""
+    """The type of one value in JSON Schema, such as "string"."""
     is_required: bool
     is_list: bool
+    """Whether the parameter takes a list of values."""
     reads_stdin: bool
-    """Whether `-` means stdin on the command line."""
+    """Whether the value `-` makes the command read stdin."""
     schema: dict[str, Any] = field(hash=False)
     is_shown: bool
-    """Whether the schema of the tool names it."""
+    """Whether the schema of the tool contains the parameter. If not, clients may still use it."""
 
 
 def parameters_of(
@@ -69,8 +75,8 @@ def parameters_of(
 ) -> list[Parameter]:
     """Return the parameters of the tool for a command.
 
-    `own` are the parameters of the command itself, as the manifest describes them, and `common`
-    those of all commands.
+    `own` and `common` are descriptions from the manifest: `own` of the parameters of this command,
+    and `common` of the options of all commands.
     """
     parameters = []
     for description in own:
@@ -97,7 +103,11 @@ def parameters_of(
 
 
 def _is_common_parameter_shown(name: str, spec: CommandSpec) -> bool:
-    """Return whether the schema of a tool names a parameter that all tools take."""
+    """Return whether the schema of a tool contains this parameter, which all tools take.
+
+    To save tokens, a schema leaves out a parameter that is rarely useful for the tool. The tool
+    takes the parameter nevertheless, as the instructions of the server say.
+    """
     if name in _ONLY_FOR_CHANGES:
         return spec.effect != "nothing"
     if name == "lock_timeout":
@@ -111,17 +121,19 @@ def _to_parameter(
     reads_stdin: bool,
     is_shown: bool,
 ) -> Parameter:
-    """Return the parameter that the manifest describes so."""
+    """Create a parameter from its description in the manifest."""
     manifest_name = description["name"]
     flags = description.get("flags", [])
     long_names = [to_parameter_name(flag) for flag in flags if flag.startswith("--")]
     if long_names:
-        # The manifest lists the long spelling of an option first.
+        # `flags` begins with the long name of the option, such as --timeout. Short names and
+        # further long names follow.
         name = long_names[0]
         flag = flags[0]
     else:
         name = manifest_name
         flag = None
+    # The manifest has further types, such as "path". JSON Schema does not know them.
     value_type = description["type"]
     if value_type not in ("integer", "number", "boolean"):
         value_type = "string"
@@ -139,17 +151,22 @@ def _to_parameter(
 
 
 def to_parameter_name(text: str) -> str:
-    """Return the name of a parameter that may be written like an option: `--if-version`."""
+    """Return `if_version` for `--if-version`. The name of a parameter stays the same."""
     return text.lstrip("-").replace("-", "_")
 
 
 def _to_schema(description: dict[str, Any], value_type: str) -> dict[str, Any]:
-    """Return the JSON Schema of a parameter that the manifest describes so."""
+    """Return the JSON Schema of a parameter.
+
+    `description` is the description of the parameter in the manifest, and `value_type` the type of
+    one value in JSON Schema.
+    """
     name = description["name"]
     value_schema: dict[str, Any] = {"type": value_type}
     for keyword in ("minimum", "maximum", "default"):
         if keyword in description:
             value_schema[keyword] = description[keyword]
+    # On the command line, there is no time limit by default.
     if name == "timeout":
         value_schema["default"] = DEFAULT_TIMEOUT
     if "choices" in description:
@@ -163,6 +180,6 @@ def _to_schema(description: dict[str, Any], value_type: str) -> dict[str, Any]:
 
 
 def _without_stdin(text: str) -> str:
-    """Return the text without the sentences about stdin, which a tool cannot read."""
+    """Return a help text without its sentences about stdin, because a tool cannot read stdin."""
     sentences = _SENTENCE_END.split(text)
     return " ".join(sentence for sentence in sentences if "stdin" not in sentence)

@@ -1,4 +1,4 @@
-"""The handlers of the protocol: what the server replies to each request, whatever the transport."""
+"""The handlers of MCP requests, which both transports use: stdin and stdout, and HTTP."""
 
 import asyncio
 import json
@@ -23,11 +23,15 @@ Tools = dict[str, Tool]
 
 _FOLDER = Path(__file__).parent
 _PROMPTS = {path.stem: path for path in sorted((_FOLDER / "prompts").glob("*.md"))}
-"""The texts of the prompts. The first line of each says what it is about."""
+"""The file of each prompt, by the name of the prompt. Its first line is the description."""
 
 
 def create_protocol(runner: CommandRunner, loading: asyncio.Future[Tools]) -> Protocol[Any]:
-    """Return the protocol of a server. Requests that need the tools wait until they are loaded."""
+    """Return the object that handles all MCP requests of a server.
+
+    The `runner` runs the commands. `loading` returns the tools as soon as they are loaded, and
+    requests that need them wait until then.
+    """
     handlers = _Handlers(runner, loading)
     return Protocol(
         PROGRAM,
@@ -44,7 +48,7 @@ def create_protocol(runner: CommandRunner, loading: asyncio.Future[Tools]) -> Pr
 
 
 def describe_tools(tools: Tools) -> types.ListToolsResult:
-    """Return the list of tools as clients get it."""
+    """Return the response to the request for the list of tools."""
     descriptions = []
     for tool in tools.values():
         descriptions.append(
@@ -60,14 +64,14 @@ def describe_tools(tools: Tools) -> types.ListToolsResult:
 
 
 class _Handlers:
-    """One method for each kind of request."""
+    """The handlers: one public method for each kind of request."""
 
     def __init__(self, runner: CommandRunner, loading: asyncio.Future[Tools]) -> None:
         self._runner = runner
         self._loading = loading
 
     async def _wait_for_tools(self) -> Tools:
-        # A request that is cancelled must not cancel the loading.
+        # Without the shield, a cancelled request would cancel the loading for all other requests.
         return await asyncio.shield(self._loading)
 
     async def _run_for_resource(self, argv: list[str]) -> bytes:
@@ -91,7 +95,7 @@ class _Handlers:
         event_numbers = count(1)
 
         async def report_progress(event: dict[str, Any]) -> None:
-            # The total is None: a command does not know how many events will follow.
+            # The second argument, the total, is None: the number of events is not known before.
             await context.session.report_progress(next(event_numbers), None, json.dumps(event))
 
         try:
@@ -169,9 +173,10 @@ class _Handlers:
 
 
 def _to_result(line: bytes) -> types.CallToolResult:
-    """Return a response, a line of JSON, in the form of the protocol.
+    """Return the result of a tool call, for a response that is a line of JSON.
 
-    It contains the response twice: as an object, and as text for clients that only read text.
+    The result contains the response twice: as an object, and as text for clients that only read
+    text.
     """
     response = json.loads(line)
     text = types.TextContent(type="text", text=line.decode().rstrip("\n"))
@@ -183,7 +188,7 @@ def _to_result(line: bytes) -> types.CallToolResult:
 
 
 def _read_prompt(path: Path) -> tuple[str, str]:
-    """Return the description of a prompt, which is its first line, and its text."""
+    """Return the description of a prompt, which is the first line of its file, and its text."""
     description, text = path.read_text().split("\n\n", 1)
     return description, text
 

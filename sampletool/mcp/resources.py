@@ -1,4 +1,8 @@
-"""What a client can read: the manifest, the races of the lab, and the outputs of sessions."""
+"""The MCP resources, which a client can read.
+
+These are the manifest of the commands, the race conditions of the lab, and the files that commands
+have written into the directories of sessions.
+"""
 
 import json
 from collections.abc import Callable, Coroutine
@@ -16,21 +20,22 @@ from ..kit.safety.session import list_sessions
 from ..kit.session_id import check_session_id
 
 RunCommand = Callable[[list[str]], Coroutine[Any, Any, bytes]]
-"""Runs a command that only reads, and returns its response."""
+"""Runs a command, given its command line, and returns its response."""
 
 _SCHEME = f"{PROGRAM}://"
 
 _MAX_OUTPUT_BYTES = 1024 * 1024
 
 _MAX_LISTED_OUTPUTS = 200
-"""How many outputs are listed: those of the sessions that were used last."""
+"""How many output files are listed, beginning with the session that was used last."""
 
 
 @dataclass(frozen=True)
 class Resource:
-    """A resource, or a template for the address of one."""
+    """A resource, or a template for the addresses of similar resources."""
 
     uri: str
+    """The address. In a template, it contains placeholders, such as `{race}`."""
     name: str
     description: str
 
@@ -52,11 +57,11 @@ TEMPLATES = (
         description="A race condition, step by step.",
     ),
 )
-"""The templates for addresses. The one of the lab is offered only if there is a lab."""
+"""All templates. The one for the lab is offered only if the project has the part `lab`."""
 
 
 async def list_resources(run_command: RunCommand) -> list[Resource]:
-    """Return the resources that exist now."""
+    """Return the resources that a client can read now."""
     resources = [
         Resource(
             uri=f"{_SCHEME}manifest",
@@ -73,21 +78,21 @@ async def list_resources(run_command: RunCommand) -> list[Resource]:
         resource = Resource(f"{_SCHEME}lab/{race['name']}", race["name"], race["title"])
         resources.append(resource)
     for path in _list_outputs()[:_MAX_LISTED_OUTPUTS]:
-        # The name of a file can contain bytes that are not UTF-8.
+        # A file name can contain bytes that are not UTF-8. Quote these bytes as they are.
         uri = f"{_SCHEME}session/{quote(path, errors='surrogateescape')}"
         resources.append(Resource(uri, printable(path), "An output of a session."))
     return resources
 
 
 async def list_templates(run_command: RunCommand) -> list[Resource]:
-    """Return the templates for the addresses of resources."""
+    """Return the templates that a client can use."""
     has_lab = bool(await _list_races(run_command))
     return [template for template in TEMPLATES if has_lab or template.name != "race"]
 
 
 async def read_resource(run_command: RunCommand, uri: str) -> str | None:
     """Return the text of a resource, or None if there is no such resource."""
-    # The name of a file can contain bytes that are not UTF-8, as in `list_resources`.
+    # Restore bytes that are not UTF-8: `list_resources` quotes them in file names.
     path = unquote(uri.removeprefix(_SCHEME), errors="surrogateescape")
     kind, _slash, name = path.partition("/")
     if kind == "manifest":
@@ -107,8 +112,8 @@ async def read_resource(run_command: RunCommand, uri: str) -> str | None:
 async def _read_manifest(run_command: RunCommand, name: str) -> str | None:
     """Return the manifest of a command, or None if there is no such command.
 
-    If the name is empty, return the index of all commands. If it is `schema`, return what all
-    commands have in common.
+    If the name is empty, return the list of all commands. If it is `schema`, return what all
+    commands have in common, such as the form of a response.
     """
     command = ["manifest"]
     if name == "schema":
@@ -122,7 +127,10 @@ async def _read_manifest(run_command: RunCommand, name: str) -> str | None:
 
 
 async def _list_races(run_command: RunCommand) -> list[dict[str, Any]]:
-    """Return the name and the title of each race. There are none without the part `lab`."""
+    """Return the races of the lab, each with its name and its title.
+
+    Return an empty list if the project does not have the part `lab`.
+    """
     response = json.loads(await run_command(["lab", "list"]))
     if not response["ok"]:
         return []
@@ -131,9 +139,9 @@ async def _list_races(run_command: RunCommand) -> list[dict[str, Any]]:
 
 
 def _list_outputs() -> list[str]:
-    """Return the paths of all outputs, relative to the directory that contains the sessions.
+    """Return the paths of all output files of sessions, relative to the directory of all sessions.
 
-    Leave out files whose names begin with a dot: the tool needs them for itself.
+    Files whose names begin with a dot are left out. They are no output: the tool uses them itself.
     """
     root = session_root()
     paths = []
@@ -145,12 +153,13 @@ def _list_outputs() -> list[str]:
 
 
 def _read_output(session_id: str, file: str) -> str | None:
-    """Return the text of an output of a session.
+    """Return the text of an output file of a session.
 
-    Return None if there is no such file, if it is too large, or if it may not be read: a path with
-    `..` or a symbolic link can lead out of the directory of the session.
+    Return None if there is no such file, if it is larger than 1 MiB, or if it is outside of the
+    directory of the session, where a path with `..` or a symbolic link can lead.
     """
-    # ValueError: the session id is invalid, or the path contains a NUL character.
+    # EXPECTED: the file or the session cannot be read. ValueError: the session id is invalid, or
+    # the path contains a NUL character.
     with suppress(*EXPECTED, ValueError):
         directory = (session_root() / check_session_id(session_id, "the URI")).resolve()
         path = (directory / file).resolve()

@@ -1,8 +1,8 @@
-"""The schema of a tool's response, as short as it can be and still say what is in it.
+"""The output schema of a tool, which is a short form of the schema in the manifest.
 
-The list of tools repeats the schema for every tool. So it names the first-level members of `data`,
-with their types, and nothing that all tools share: the instructions of the server describe the
-other members of a response. The whole schema is in the manifest.
+The list of tools contains the schema of every tool, and its length costs each agent tokens. So the
+schema only contains the names and types of the outermost members of `data`. It leaves out what all
+responses have in common, because the instructions of the server describe that.
 """
 
 from collections.abc import Iterator
@@ -11,11 +11,14 @@ from typing import Any
 Schema = dict[str, Any]
 
 _UNTRUSTED = "x-untrusted"
-"""The mark of a member that can contain text from other programs or people."""
+"""The keyword for a member that can contain text from other programs or people."""
 
 
 def response_schema(data_schema: Schema) -> Schema:
-    """Return the schema of a response whose `data` has this schema in the manifest."""
+    """Return the output schema of a tool.
+
+    `data_schema` is the schema of the command's `data`, from the manifest.
+    """
     return {
         "type": "object",
         "properties": {
@@ -27,7 +30,7 @@ def response_schema(data_schema: Schema) -> Schema:
 
 
 def _summarize_data(schema: Schema) -> Schema:
-    """Return a short schema of `data`, which is null if a command fails."""
+    """Return the short schema of `data`. It allows null, too, for commands that fail."""
     if "anyOf" in schema:
         choices = [_summarize_object(choice) for choice in schema["anyOf"]]
         return {"anyOf": [*choices, {"type": "null"}]}
@@ -35,7 +38,7 @@ def _summarize_data(schema: Schema) -> Schema:
 
 
 def _summarize_object(schema: Schema) -> Schema:
-    """Return a schema that names the members of an object, but not what is inside them."""
+    """Return the short schema of an object: the names and types of its members."""
     properties = {}
     for name, member in schema.get("properties", {}).items():
         properties[name] = _summarize_member(member)
@@ -43,10 +46,10 @@ def _summarize_object(schema: Schema) -> Schema:
 
 
 def _summarize_member(schema: Schema) -> Schema:
-    """Return the type of a member, and whether any text inside it is untrusted."""
+    """Return the short schema of a member: its type, and whether it contains untrusted text."""
     summary: Schema = {}
     if "enum" in schema:
-        # All enums of the manifest are strings. Listing their values would cost tokens.
+        # Leave out the values, to save tokens. In the manifest, all enums are strings.
         summary["type"] = "string"
     elif "type" in schema:
         summary["type"] = schema["type"]
@@ -56,9 +59,9 @@ def _summarize_member(schema: Schema) -> Schema:
 
 
 def _with_inner_schemas(schema: Schema) -> Iterator[Schema]:
-    """Yield a schema, and every schema inside it.
+    """Yield a schema, and all schemas inside it.
 
-    Look only at the four keywords that the schemas of the manifest use to contain other schemas.
+    Other schemas are only looked for in the four keywords that the manifest uses for them.
     """
     yield schema
     inner_schemas = [*schema.get("properties", {}).values(), *schema.get("anyOf", ())]

@@ -1,14 +1,14 @@
-"""Runs the commands of one server: many at once, and none in another one's way.
+"""Runs the commands of one server: many at once, without letting them disturb each other.
 
-A command that changes something runs in a process of its own, as on the command line. So
-everything that holds there holds here, too: locks, signals, children and kill -9. This costs 60 to
-100 ms for the process.
+A command that changes something runs in a process of its own, as on the command line. So locks,
+signals, child processes and kill -9 have the same effect as there. Starting the process takes 60 to
+100 ms.
 
-A command that only reads runs in a thread of the server, in about 1 ms. Threads share the current
-directory, and a command with `cwd` changes it. So only one thread runs a command at a time, and
-holds the lock of the current directory until it has finished. Without the lock, a command would
-read the workspace of another one. If the lock isn't free within a second, because a store doesn't
-respond, the command runs in a process as well.
+A command that only reads runs in a thread of the server, and takes about 1 ms. But all threads
+share the current directory, and a command with `cwd` changes it. Without a lock, a command could
+read the workspace of another command. So a thread holds a lock while it runs a command, and the
+other threads wait for it. If the lock is not free within a second, for example because a store does
+not respond, the waiting command runs in a process instead.
 """
 
 import asyncio
@@ -31,26 +31,28 @@ from ..kit.program import PACKAGE
 from ..kit.safety.signals import Signals
 from .threads import in_thread
 
-# -P: the current directory must not be searched for modules. It could contain a json.py.
+# -P: do not import modules from the current directory, which could contain a json.py.
 COMMAND = [sys.executable, "-P", "-m", PACKAGE]
-"""The command line of the tool, without its arguments."""
+"""The beginning of each command line: how to start this tool."""
 
 MAX_PROCESSES = 32
-"""How many processes run at the same time. A further command waits until one of them exits."""
+"""How many processes run at the same time. Further commands wait until one of them exits."""
 
 _READ_SECONDS = 1.0
-"""How long a command that only reads waits for the lock of the current directory."""
+"""How long a read-only command waits for the lock before it runs in a process instead."""
 
 _STOP_SECONDS = (0.6, 0.3)
-"""How long commands have to exit after the first signal, and after the second one.
+"""How long to wait for the commands after the first signal, and after the second one.
 
-The second signal ends the grace period of their children.
+After the first signal, a command gives its child processes time to exit. The second signal ends
+this time.
 """
 
 _EVENT = b'{"event":'
-"""The beginning of each line of `--format jsonl` that is not the response."""
+"""How each event begins in the output of `--format jsonl`. The other output is the response."""
 
 ReportProgress = Callable[[dict[str, Any]], Coroutine[Any, Any, None]]
+"""Sends an event of a running command to the client."""
 
 
 class CommandKilled(InternalError):
@@ -64,14 +66,17 @@ class CommandKilled(InternalError):
 
 
 class _RunningCommand:
-    """A command that was started, and can be stopped at any moment, even more than once."""
+    """A command that was started. It can be stopped at any time, even before it has a process."""
 
     def __init__(self) -> None:
         self.signals = Signals()
         self.process: Popen[bytes] | None = None
 
     def stop(self) -> None:
-        """Stop the command, like SIGTERM on the command line."""
+        """Stop the command, as SIGTERM would on the command line.
+
+        A second call has the effect of a second signal.
+        """
         self.signals.receive(signal.SIGTERM)
         if self.process is not None:
             self.process.terminate()
@@ -85,16 +90,16 @@ class _RunningCommand:
 class CommandRunner:
     """Runs commands for the clients of one server.
 
-    It is created in the event loop. A relative path in a command line starts at the directory that
-    is current at this moment.
+    Create it while the event loop is running. All commands start in the directory that is current
+    then, so relative paths in their arguments are relative to this directory.
     """
 
     def __init__(self, max_processes: int = MAX_PROCESSES) -> None:
         self.count = 0
-        """How many commands were run."""
+        """How many commands were run until now."""
         self._start_directory = os.getcwd()
         self._directory_lock = asyncio.Lock()
-        """Held while a thread of this process runs a command. The command may change directory."""
+        """Held while a thread runs a command, because the command may change the directory."""
         self._free_processes = asyncio.Semaphore(max_processes)
         self._running: dict[asyncio.Task[bytes], _RunningCommand] = {}
 
@@ -105,7 +110,11 @@ class CommandRunner:
         reads_only: bool,
         report_progress: ReportProgress | None = None,
     ) -> bytes:
-        """Return the response of a command, a line of JSON.
+        """Run a command, and return its response, a line of JSON.
+
+        `argv` is the command line, such as `["config", "get", "jobs"]`. `reads_only` says that the
+        command changes nothing, and may run in a thread. Each event of the command is passed to
+        `report_progress`.
 
         If the caller is cancelled, the command is stopped.
         """
@@ -119,7 +128,8 @@ class CommandRunner:
         self._running[task] = command
         task.add_done_callback(self._running.pop)
         try:
-            # Without the shield, a cancelled caller would leave the thread of the command behind.
+            # Without the shield, cancelling the caller would also cancel the task. The task would
+            # release the lock while the thread still runs the command.
             return await asyncio.shield(task)
         except OSError as error:
             return error_response(from_os_error(error), _command_of(argv))
@@ -128,9 +138,9 @@ class CommandRunner:
             raise
 
     async def stop_all(self) -> None:
-        """Stop all commands, and wait for them for up to 0.9 s.
+        """Stop all commands, and wait for up to 0.9 s until they have exited.
 
-        A command that still runs then has received two signals, and exits by itself.
+        Commands that still run then have received two signals, and exit soon without our help.
         """
         for seconds in _STOP_SECONDS:
             for command in self._running.values():
@@ -139,7 +149,7 @@ class CommandRunner:
                 await asyncio.wait(self._running, timeout=seconds)
 
     async def _run_without_process(self, command: _RunningCommand, argv: list[str]) -> bytes:
-        """Run a command in a thread, or in a process if other commands keep reading for long."""
+        """Run a command in a thread, or in a process if the lock is not free within a second."""
         try:
             await asyncio.wait_for(self._directory_lock.acquire(), _READ_SECONDS)
         except TimeoutError:
@@ -150,17 +160,17 @@ class CommandRunner:
             self._directory_lock.release()
 
     async def _run_in_thread(self, command: _RunningCommand, argv: list[str]) -> bytes:
-        """Run a command in a thread. The caller holds the lock of the current directory."""
+        """Run a command in a thread. The caller must hold the lock of the current directory."""
         try:
-            # Create the pipe that wakes the command up when it is stopped.
+            # Prepare the pipe that ends the waits of the command when it is stopped.
             command.signals.listen()
-            # This raises OSError if the directory was removed. Continuing would be wrong: the
-            # command would read in the directory of the previous command.
+            # This raises OSError if the directory was removed. The command must not run then: it
+            # would read in the directory of the previous command.
             os.chdir(self._start_directory)
             return await in_thread(partial(run_in_this_process, argv, command.signals))
         finally:
             command.signals.close()
-            # If the directory was removed, the next command reports it.
+            # If the directory was removed, the next command raises the same error and reports it.
             with suppress(OSError):
                 os.chdir(self._start_directory)
 
@@ -170,8 +180,12 @@ class CommandRunner:
         argv: list[str],
         report_progress: ReportProgress | None = None,
     ) -> bytes:
-        """Run a command in a process of its own, as soon as fewer than the maximum are running."""
+        """Run a command in a process of its own.
+
+        If the maximum number of processes is running, wait until one of them has exited.
+        """
         async with self._free_processes:
+            # The command may have been stopped while it waited for its turn.
             if command.is_stopped:
                 raise asyncio.CancelledError
             events: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -180,7 +194,7 @@ class CommandRunner:
             try:
                 return await in_thread(partial(self._run_process, command, argv, put_event))
             finally:
-                # None ends the reporter.
+                # None is the signal for the reporter to return.
                 events.put_nowait(None)
                 await reporter
 
@@ -190,20 +204,23 @@ class CommandRunner:
         argv: list[str],
         put_event: Callable[[bytes], None],
     ) -> bytes:
-        """Start a process, wait until it exits, and return its response."""
+        """Start a process, wait until it exits, and return its response. Run this in a thread.
+
+        `put_event` is called with each event of the command, a line of JSON.
+        """
         response = b""
         process = Popen(
             # With jsonl, a command also prints an event when a job starts or finishes.
             [*COMMAND, "--format=jsonl", *argv],
             stdin=DEVNULL,
             stdout=PIPE,
-            # The current directory may be that of a command that a thread runs at the moment.
+            # The current directory may differ: a thread may be running a command with `cwd`.
             cwd=self._start_directory,
             process_group=0,
         )
         command.process = process
         with process:
-            # The command may have been stopped before its process was known.
+            # `stop` may have been called before the process was known. So call it again.
             if command.is_stopped:
                 command.stop()
             assert process.stdout is not None
@@ -228,7 +245,7 @@ async def _report_events(
     events: asyncio.Queue[bytes | None],
     report_progress: ReportProgress | None,
 ) -> None:
-    """Report each event of a command, until the queue returns None."""
+    """Pass each event in the queue to `report_progress`, until None is in the queue."""
     while True:
         line = await events.get()
         if line is None:
@@ -243,6 +260,6 @@ def _put_from_thread(
     line: bytes,
 ) -> None:
     """Put a line into a queue of the event loop, from another thread."""
-    # RuntimeError: the server has exited meanwhile, so the loop is closed.
+    # The loop raises RuntimeError if it is closed: the server is exiting, and needs no more events.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(events.put_nowait, line)

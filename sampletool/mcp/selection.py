@@ -1,8 +1,8 @@
-"""Which commands a server offers as tools.
+"""Selects the commands that a server offers as tools.
 
-A client puts the list of all tools into the context of its model, and an agent pays for it in every
-conversation. So a server offers only what agents need for their daily work, unless it is started
-with `--only` or `--all`. `make bench` prints the size of each list.
+A client adds the list of tools to every conversation with its model, so each tool costs tokens. By
+default, a server only offers the commands that agents need for their daily work. The options
+`--only` and `--all` select others. `make bench` prints the size of each list of tools.
 """
 
 from collections.abc import Collection, Mapping
@@ -14,9 +14,9 @@ from ..kit.part_discovery import KIT_FOLDER_NAME, command_packages
 from ..kit.program import KIT, PACKAGE
 
 OFFERED_BY_DEFAULT: Mapping[str, tuple[str, ...]] = {
-    # Find out where the agent is and what it may use. Read and change settings.
+    # Find out which workspace, settings and locks are in use. Change settings.
     "kit": ("status", "config get", "config list", "config set", "lock list"),
-    # Do the work of a project. An agent runs these three again and again.
+    # Build and test a project. Agents do this again and again.
     "sample": ("build", "test", "process"),
     # Share work and results with other agents.
     "state": (
@@ -37,14 +37,17 @@ OFFERED_BY_DEFAULT: Mapping[str, tuple[str, ...]] = {
     "fork": (),
     "mcp": (),
 }
-"""The commands of each part that are tools by default. Of any other part, all commands are."""
+"""The commands that are tools by default, by the part of the tool that contains them.
+
+Of a part that is not listed here, all commands are tools.
+"""
 
 
 def parse_parts(text: str) -> list[str]:
     """Return the names of parts in a text such as `state,sample`.
 
-    Raise ValueError, with a message for the user, if there is no such part, or if the part has no
-    commands.
+    If a name is not the name of a part that has commands, raise ValueError with a message for the
+    user.
     """
     known_names = _parts_with_commands()
     names = [name.strip() for name in text.split(",")]
@@ -63,9 +66,10 @@ def select_commands(
     *,
     offer_all: bool = False,
 ) -> dict[str, Any]:
-    """Return the commands to offer, by their names.
+    """Return the commands that a server offers, by their names.
 
-    These are the ones of OFFERED_BY_DEFAULT, or all commands of the parts in `only`, or all.
+    With `offer_all`, return all commands. With `only`, return all commands of these parts. By
+    default, return the commands of OFFERED_BY_DEFAULT.
     """
     if offer_all:
         return dict(commands)
@@ -77,7 +81,7 @@ def select_commands(
         elif part in OFFERED_BY_DEFAULT:
             is_offered = name in OFFERED_BY_DEFAULT[part]
         else:
-            # A part that a project has added: its author wants its commands to be used.
+            # A project has added this part, and will want agents to use its commands.
             is_offered = True
         if is_offered:
             selected[name] = command
@@ -85,7 +89,10 @@ def select_commands(
 
 
 def part_of(command: Any) -> str:
-    """Return the name of the part that a command belongs to, or "kit"."""
+    """Return the part of the tool that contains a command, such as "state".
+
+    For a command of the kit, which all parts are built on, return "kit".
+    """
     # The module is, for example, sampletool.state.commands.task.add.
     module: str = command.callback.__module__
     if module.startswith(f"{KIT}."):
@@ -94,10 +101,10 @@ def part_of(command: Any) -> str:
 
 
 def _parts_with_commands() -> list[str]:
-    """Return the names of the kit and of the parts that have commands."""
+    """Return the names of all parts that have commands. They include "kit"."""
     names = []
     for package in command_packages():
-        # A package is the kit's, or it is named PACKAGE.PART.commands.
+        # The packages of all other parts have a name such as sampletool.state.commands.
         if package.startswith(f"{KIT}."):
             names.append(KIT_FOLDER_NAME)
         else:

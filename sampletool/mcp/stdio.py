@@ -1,8 +1,10 @@
-"""The transport over stdin and stdout, which a client starts.
+"""Serves MCP over stdin and stdout, to the client that has started this process.
 
-This is not the transport of the SDK. That one reads stdin in a thread that only its client can
-end, so a signal would have no effect until the client sends something. Here, the connection ends if
-stdin ends, if nothing reads stdout any more, or on a signal.
+The server exits when stdin ends, when nothing reads stdout any more, or when it receives a signal.
+
+The MCP SDK has a transport of its own for stdin and stdout, which is not used here. It would react
+to a signal only after the next message of the client: until then, its thread waits for stdin, and
+nothing can interrupt it.
 """
 
 import asyncio
@@ -25,10 +27,10 @@ from .threads import in_thread
 _MAX_LINE_BYTES = 16 * 1024 * 1024
 
 _MAX_WAITING_MESSAGES = 64
-"""How many messages are read ahead. Without a limit, a client could fill the memory."""
+"""How many messages may wait for the server. Without a limit, they could fill the memory."""
 
 _FLUSH_SECONDS = 0.1
-"""How long the last responses may take to be written."""
+"""How long the server waits for the last responses to be written."""
 
 
 async def serve_stdio(
@@ -37,7 +39,11 @@ async def serve_stdio(
     wake_up_descriptor: int,
     loading: asyncio.Future[Tools],
 ) -> int:
-    """Serve until the connection ends, or until a signal makes `wake_up_descriptor` readable.
+    """Serve the client until the connection ends, or until this process receives a signal.
+
+    `stdin` and `stdout` are the descriptors of the connection. `wake_up_descriptor` becomes
+    readable when the signal arrives. `loading` returns the tools, and the client can send requests
+    before the tools are loaded.
 
     Return how many commands were run.
     """
@@ -46,9 +52,9 @@ async def serve_stdio(
     runner = CommandRunner()
     protocol = create_protocol(runner, loading)
     async with create_client_server_memory_streams() as (client_streams, server_streams):
-        # A message takes this way through the tasks and the streams:
-        # stdin, `reading`, to_server = requests, `serving`, responses = from_server, `writing`,
-        # stdout.
+        # Three tasks pass each message on, through two pairs of connected streams:
+        # stdin -> `reading` -> to_server = requests -> `serving`
+        # `serving` -> responses = from_server -> `writing` -> stdout
         from_server, to_server = client_streams
         requests, responses = server_streams
         messages = _StdinMessages(stdin, loop)
@@ -73,24 +79,23 @@ async def _shut_down(
     serving: asyncio.Task[None],
     writing: asyncio.Task[None],
 ) -> None:
-    """Stop accepting requests, stop the commands, and let the last responses be written.
+    """Stop accepting requests, stop the commands, and wait until the last responses are written.
 
-    `reading` and `stdout_closing` may wait for the client permanently. asyncio.run() cancels them,
-    and their threads do not keep the process from exiting.
+    The tasks `reading` and `stdout_closing` may wait for the client permanently, so this function
+    does not wait for them. asyncio.run() cancels them later.
     """
-    # First, so that no later request starts a command that nothing would stop.
+    # Accept no requests first: a later one could start a command that nothing would stop.
     await to_server.aclose()
-    # Then, while `serving` and `writing` still run: they send the responses of these commands.
+    # Stop the commands while `serving` and `writing` still run, so that their responses are sent.
     await runner.stop_all()
-    # Both tasks may run longer, for example if the client does not read. They are cancelled then.
+    # If the client does not read, the tasks cannot finish. Then asyncio.run() cancels them, too.
     await asyncio.wait([serving, writing], timeout=_FLUSH_SECONDS)
 
 
 class _StdinMessages:
-    """The messages of the client, which a thread reads from stdin.
+    """The messages of the client, which a thread reads from stdin and puts into a queue.
 
-    Only a thread can wait for a pipe, a terminal and a file alike. It puts the lines into a queue.
-    It creates no coroutines, because the event loop may be closed before it could run them.
+    Reading needs a thread, because an event loop cannot wait for stdin if it is a file.
     """
 
     def __init__(self, stdin: int, loop: asyncio.AbstractEventLoop) -> None:
@@ -100,7 +105,10 @@ class _StdinMessages:
         self._free_slots = Semaphore(_MAX_WAITING_MESSAGES)
 
     async def forward(self, to_server: Any, responses: Any) -> None:
-        """Send each message to the server until stdin ends. Respond to lines that are not one."""
+        """Send each message to the server until stdin ends.
+
+        If a line is not a valid message, send an error to the client instead.
+        """
         reading = asyncio.create_task(in_thread(self._read_lines))
         try:
             while True:
@@ -117,11 +125,16 @@ class _StdinMessages:
             reading.cancel()
 
     def _read_lines(self) -> None:
-        """Put each line into the queue, and None at the end."""
+        """Put each line of stdin into the queue, and None at its end. Run this in the thread.
+
+        Before each line, wait for one of the free slots. `forward` frees a slot when it takes a
+        line. The final None needs no slot.
+        """
         with open(self._stdin, "rb", closefd=False) as stdin:
             while line := stdin.readline(_MAX_LINE_BYTES):
                 if _is_cut(line):
-                    # A line that is too long is no message. An empty line causes one error.
+                    # Replace the whole line with an empty one, so that the client gets one error,
+                    # rather than one for each piece of the line.
                     _skip_rest_of_line(stdin)
                     line = b""
                 self._free_slots.acquire()
@@ -129,14 +142,15 @@ class _StdinMessages:
         self._put(None)
 
     def _put(self, line: bytes | None) -> None:
-        """Put a line into the queue of the event loop, from the thread."""
-        # RuntimeError: the server has exited meanwhile, so the loop is closed.
+        """Put a line into the queue, from the thread."""
+        # Schedule a plain function, not a coroutine: the loop may be closed before it runs. If the
+        # loop is closed already, it raises RuntimeError.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
 
 
 def _is_cut(line: bytes) -> bool:
-    """Return whether a line is so long that only its beginning was read."""
+    """Return whether a line is too long, so that only part of it was read."""
     return len(line) == _MAX_LINE_BYTES and not line.endswith(b"\n")
 
 
@@ -146,10 +160,10 @@ def _skip_rest_of_line(file: BinaryIO) -> None:
 
 
 def parse_message(line: bytes) -> types.JSONRPCMessage:
-    """Return the message in a line, or the error to respond with.
+    """Return the message in a line. If the message is invalid, return the error for the client.
 
-    The error has the id of the message if that can be read. A client that gets no error with its id
-    waits until its own timeout.
+    If possible, the error contains the id of the message. Without the id, the client could not tell
+    which of its requests has failed, and would wait for the response.
     """
     message = None
     with suppress(ValueError):
@@ -161,8 +175,8 @@ def parse_message(line: bytes) -> types.JSONRPCMessage:
         content = json.loads(line)
     except (ValueError, RecursionError):
         return _error(None, types.PARSE_ERROR, "This line is not JSON.")
-    # The SDK ignores an id such as null or 1.5, and takes the request for a notification. Without
-    # an error, its sender would get no response.
+    # If a request has an invalid id, such as null or 1.5, the SDK takes it for a notification, and
+    # would not respond. Report an error instead, because the client waits for a response.
     if message is not None and "id" not in content:
         return message
     message_id = _id_of(content)
@@ -173,13 +187,14 @@ def parse_message(line: bytes) -> types.JSONRPCMessage:
 
 
 def _id_of(content: Any) -> int | str | None:
-    """Return the id of a message. Return None if it has none that a response can repeat."""
+    """Return the id of a message, or None if there is no id that a response can contain."""
     if not isinstance(content, dict):
         return None
     message_id = content.get("id")
     is_number = isinstance(message_id, int) and not isinstance(message_id, bool)
-    # A text with half of a surrogate pair is valid JSON, but cannot be encoded in a response.
-    # `isprintable` is false for such a text. It is false for control characters too.
+    # In JSON, a text may contain half of a surrogate pair. A response cannot contain such a text,
+    # because it cannot be encoded as UTF-8. isprintable() returns False for it, and also for
+    # control characters.
     is_text = isinstance(message_id, str) and message_id.isprintable()
     if is_number or is_text:
         return message_id
@@ -192,20 +207,20 @@ def _error(message_id: int | str | None, code: int, text: str) -> types.JSONRPCE
 
 
 async def _write_messages(stdout: int, from_server: Any) -> None:
-    """Write each message to stdout, until nothing reads it any more."""
-    # If stdout cannot be written, whatever the reason, the client cannot be told. It gets no more
-    # messages, and the server exits.
+    """Write each message to stdout. Return if that fails, which makes the server exit."""
+    # There is no way to report the failure to the client, because stdout is the only connection.
     with suppress(OSError):
         async for item in from_server:
             line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-            # In a thread: a client that does not read must not keep the server from exiting.
+            # Write in a thread: if the client does not read, only this thread waits for it.
             await in_thread(partial(write_all, stdout, f"{line}\n".encode()))
 
 
 def _wait_until_closed(stdout: int) -> None:
-    """Wait until nothing can read stdout any more."""
-    # The event loop cannot do this: it cannot watch a file, and takes data that a socket receives
-    # for its end. With no events registered, poll() returns only on an error or a hang-up.
+    """Wait until nothing reads stdout any more. Run this in a thread."""
+    # With 0 as the events to wait for, poll() returns only on an error or a hang-up. The event loop
+    # cannot replace it: the loop cannot watch a file, and would take data that a socket receives
+    # for its end.
     poll = select.poll()
     poll.register(stdout, 0)
     poll.poll()

@@ -1,4 +1,4 @@
-"""Work in a thread, for a coroutine that waits for it."""
+"""A function for coroutines that runs blocking work in a thread."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,14 +11,15 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Return what `work` returns, or raise what it raises.
+    """Run `work` in a new thread, and return what it returns, or raise what it raises.
 
-    A thread of asyncio's own pool would keep the process from exiting until the work is done.
+    Use this instead of asyncio.to_thread(), whose threads keep the process from exiting until their
+    work is done. These threads do not, because some of them may wait permanently.
     """
     done: Future[T] = Future()
 
     def run() -> None:
-        # The future is cancelled if nothing waits for the work any more.
+        # The future is cancelled already if the coroutine does not wait any more.
         with suppress(InvalidStateError):
             try:
                 done.set_result(work())

@@ -1,6 +1,7 @@
-"""The tools of a server. Each is a command, described by what the manifest says about it.
+"""The tools of a server. Each tool runs one command.
 
-So a tool cannot offer anything that its command does not have.
+The name, the description and the schemas of a tool are created from the manifest of its command. So
+they always agree with the command.
 """
 
 import json
@@ -23,17 +24,20 @@ from .response_schema import response_schema
 from .selection import select_commands
 
 _MAX_DESCRIPTION_CHARACTERS = 330
-"""Of a longer description, only the first paragraph is shown. The manifest has all of it."""
+"""A longer description is replaced by its first paragraph, because descriptions cost tokens.
+
+The manifest contains the full text.
+"""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A command as a tool."""
+    """A tool, which runs one command."""
 
     name: str
-    """The name of the command, such as config_set."""
+    """The name of the tool, such as config_set for the command `config set`."""
     manifest: dict[str, Any]
-    """What the manifest says about the command."""
+    """The description of the command in the manifest."""
     parameters: list[Parameter]
 
     @property
@@ -44,15 +48,15 @@ class Tool:
 
     @property
     def reads_only(self) -> bool:
-        """Whether the command may run in the process of the server.
+        """Whether the command changes nothing, and may run in the process of the server.
 
-        A command that examines the machine starts processes of its own.
+        A command that examines the machine must not run there, because it starts processes.
         """
         return self.manifest["effect"] == "nothing" and "machine" not in self.manifest["reads"]
 
     @property
     def description(self) -> str:
-        """What the command does, for an agent that chooses a tool."""
+        """The description of the tool, which tells an agent when to use it."""
         text = f"{self.manifest['summary']} {self.manifest['help']}".strip()
         if len(text) > _MAX_DESCRIPTION_CHARACTERS:
             text = self.manifest["summary"]
@@ -62,10 +66,10 @@ class Tool:
 
     @property
     def annotations(self) -> dict[str, bool]:
-        """The hints of the protocol, by their names in the SDK.
+        """The hints about the effects of a tool that MCP defines, by their names in the SDK.
 
-        Hints that have the default of the protocol are left out. Of a tool that only reads, the
-        protocol ignores `destructive_hint` and `idempotent_hint`.
+        Hints that would only repeat the default of MCP are left out. MCP ignores `destructive_hint`
+        and `idempotent_hint` for a tool that only reads.
         """
         # A program that the caller chooses can destroy anything, and reach any server.
         runs_any_program = self.manifest["runs_what_it_is_given"]
@@ -79,7 +83,7 @@ class Tool:
         return hints
 
     def input_schema(self) -> dict[str, Any]:
-        """Return the schema of the arguments."""
+        """Return the JSON Schema of the arguments."""
         return {
             "type": "object",
             "properties": {each.name: each.schema for each in self.parameters if each.is_shown},
@@ -87,13 +91,13 @@ class Tool:
         }
 
     def output_schema(self) -> dict[str, Any]:
-        """Return the schema of the response."""
+        """Return the JSON Schema of the response."""
         return response_schema(self.manifest["data"])
 
     def command_line(self, arguments: dict[str, Any]) -> list[str]:
-        """Return the command line that does what the arguments say.
+        """Return the command line for a call of the tool with these arguments.
 
-        Raise UsageMistakes with all mistakes in the arguments.
+        Raise UsageMistakes, which lists all mistakes in the arguments, if there are any.
         """
         timeout = os.environ.get(env_variable("TIMEOUT")) or DEFAULT_TIMEOUT
         given = {name: value for name, value in arguments.items() if value is not None}
@@ -104,7 +108,10 @@ class Tool:
         return [*self.command.split(), *words]
 
     def translate_response(self, line: bytes) -> bytes:
-        """Return a response with the tool's arguments in place of options in its error."""
+        """Return a response in which the error names arguments of the tool, rather than options.
+
+        Other responses stay as they are.
+        """
         response = json.loads(line)
         if response["ok"]:
             return line
@@ -113,10 +120,10 @@ class Tool:
 
 
 def load_tools(*, only: Collection[str] = (), offer_all: bool = False) -> dict[str, Tool]:
-    """Return the tools to offer, by their names.
+    """Return the tools that a server offers, by their names.
 
-    `only` and `offer_all` are those of `select_commands`. This imports all commands, which takes
-    half a second.
+    `only` and `offer_all` have the same meaning as in `select_commands`. This function takes half a
+    second, because it imports all commands.
     """
     possible_commands = {}
     for name, command in find_commands(root_command()):
@@ -138,8 +145,9 @@ def load_tools(*, only: Collection[str] = (), offer_all: bool = False) -> dict[s
 
 
 def _can_be_tool(spec: CommandSpec) -> bool:
-    """Return whether a command can be a tool: it needs no terminal, and stdout is its own.
+    """Return whether a command can be a tool.
 
-    If another program writes to its stdout, that program could forge the response.
+    A command that needs a terminal cannot, because a server has none. Neither can a command that
+    lets another program write to its stdout, because that program could forge the response.
     """
     return not spec.takes_stdout and not spec.needs_terminal

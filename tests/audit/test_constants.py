@@ -4,7 +4,7 @@ from sampletool.kit.testing.constants import Constant, Limit, differences, optio
 
 CONSTANTS = (
     Constant(
-        "commands.audit._RUNS_PER_MOMENT",
+        "commands.audit._RUNS_PER_INTERRUPTION",
         4,
         "more: stops and kills miss the moment; less: an audit takes long",
     ),
@@ -39,7 +39,7 @@ CONSTANTS = (
         "probes._MAX_BURSTS", 20, "less: quick tools never overlap; more: an audit takes long"
     ),
     Constant(
-        "probes._MAX_ROUNDS",
+        "probes._MAX_REPETITIONS",
         8,
         "more: an audit takes long; less: few moments of quick tools are met",
     ),

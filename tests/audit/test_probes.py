@@ -14,10 +14,10 @@ from sampletool.audit import probes as module
 from sampletool.audit.failure import Failure
 from sampletool.audit.probes import (
     Burst,
+    InterruptionPoint,
     Kill,
-    Moment,
     Stall,
-    choose_moments,
+    choose_interruption_points,
     probe_burst,
     probe_kill,
     probe_stall,
@@ -33,7 +33,7 @@ def is_stopped_or_gone(pid: int) -> bool:
     return is_stopped(pid) or is_gone(pid)
 
 
-_FEW_MOMENTS = 4
+_FEW_POINTS = 4
 
 
 _REFUSED = Failure(75, "BUSY", None, names_holder=False, output="BUSY: wait")
@@ -96,7 +96,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Callable[[FakeTrial, list[Fa
     """Return a function that lets the probes use a fake trial, and interrupt these runs."""
 
     def use(trial: FakeTrial, runs: list[FakeRun]) -> None:
-        def runs_to_interrupt(_trial: object, first: object, _moments: int) -> list[Any]:
+        def runs_to_interrupt(_trial: object, first: object, _spread_count: int) -> list[Any]:
             assert first == "the first attempt"
             return [SimpleNamespace(run=run) for run in runs]
 
@@ -220,17 +220,17 @@ def test_bursts_are_repeated_until_two_runs_overlap_but_not_for_ever(
 
 
 @pytest.mark.parametrize(
-    ("moment", "polls"),
+    ("point", "polls"),
     [
-        (Moment(), 1),
-        (Moment(fraction=0.5), 6),
-        (Moment(changes=1), 3),
-        (Moment(changes=2), 5),
-        (Moment(fraction=0.5, changes=1), 6),
+        (InterruptionPoint(), 1),
+        (InterruptionPoint(fraction=0.5), 6),
+        (InterruptionPoint(changes=1), 3),
+        (InterruptionPoint(changes=2), 5),
+        (InterruptionPoint(fraction=0.5, changes=1), 6),
     ],
 )
 def test_a_run_is_yielded_when_it_has_run_long_enough_and_has_made_enough_changes(
-    moment: Moment,
+    point: InterruptionPoint,
     polls: int,
 ) -> None:
     """The usual run takes 1 s. This one is polled every 0.1 s, and changes files twice."""
@@ -238,7 +238,7 @@ def test_a_run_is_yielded_when_it_has_run_long_enough_and_has_made_enough_change
     steps: list[float] = []
     trial = StartedTrial(states, steps)
 
-    attempt: object = start_until(moment, trial, usual_seconds=1.0)  # type: ignore[arg-type]
+    attempt: object = start_until(point, trial, usual_seconds=1.0)  # type: ignore[arg-type]
 
     assert attempt is trial.attempt
     assert len(steps) == polls
@@ -277,11 +277,12 @@ class StartedTrial:
         self.naps.append(seconds)
 
 
-def test_a_moment_that_does_not_come_is_given_up_after_three_times_the_usual_time() -> None:
+def test_a_point_that_does_not_come_is_given_up_after_three_times_the_usual_time() -> None:
     steps: list[float] = []
     trial = StartedTrial(repeat({}), steps)
 
-    attempt = start_until(Moment(changes=1), trial, usual_seconds=0.2)  # type: ignore[arg-type]
+    point = InterruptionPoint(changes=1)
+    attempt = start_until(point, trial, usual_seconds=0.2)  # type: ignore[arg-type]
 
     assert attempt is None
     assert trial.finished == [trial.attempt]
@@ -338,28 +339,28 @@ def test_in_a_burst_a_loud_failure_is_no_loss(signals: Signals) -> None:
 def test_who_is_stopped_between_reading_and_writing_overwrites_what_another_wrote(
     signals: Signals,
 ) -> None:
-    stall = probe_stall(candidate("naive"), signals, _FEW_MOMENTS)
+    stall = probe_stall(candidate("naive"), signals, _FEW_POINTS)
 
     assert stall.stopped > 0
     assert stall.tally.silently_lost > 0 or not stall.tally.still_readable
 
 
 def test_who_is_stopped_with_a_lock_stands_in_the_way(signals: Signals) -> None:
-    stall = probe_stall(candidate("lockfile"), signals, _FEW_MOMENTS)
+    stall = probe_stall(candidate("lockfile"), signals, _FEW_POINTS)
 
     assert stall.refused_meanwhile + stall.hung_meanwhile > 0
     assert stall.tally.silently_lost == stall.tally.hung == 0
 
 
 def test_another_that_waits_for_a_stopped_one_hangs(signals: Signals) -> None:
-    stall = probe_stall(candidate("waiting", deadline_seconds=2.0), signals, _FEW_MOMENTS)
+    stall = probe_stall(candidate("waiting", deadline_seconds=2.0), signals, _FEW_POINTS)
 
     assert stall.hung_meanwhile == 1
     assert stall.tally.silently_lost == 0
 
 
 def test_a_kernel_lock_is_free_after_kill_9(signals: Signals) -> None:
-    kill = probe_kill(candidate("waiting"), signals, _FEW_MOMENTS)
+    kill = probe_kill(candidate("waiting"), signals, _FEW_POINTS)
 
     assert kill.killed > 0
     assert not kill.blocked_afterwards
@@ -367,7 +368,7 @@ def test_a_kernel_lock_is_free_after_kill_9(signals: Signals) -> None:
 
 
 def test_a_lock_file_blocks_everybody_after_kill_9(signals: Signals) -> None:
-    kill = probe_kill(candidate("lockfile"), signals, _FEW_MOMENTS)
+    kill = probe_kill(candidate("lockfile"), signals, _FEW_POINTS)
 
     assert kill.killed > 0
     assert kill.blocked_afterwards
@@ -375,42 +376,49 @@ def test_a_lock_file_blocks_everybody_after_kill_9(signals: Signals) -> None:
 
 
 def test_who_says_when_to_come_back_after_kill_9_is_asked_again_then(signals: Signals) -> None:
-    kill = probe_kill(candidate("lease"), signals, moments=0)
+    kill = probe_kill(candidate("lease"), signals, spread_count=0)
 
     assert kill.tally.failed_loudly > 0
     assert not kill.blocked_afterwards
 
 
-def test_moments_are_spread_over_a_run_and_follow_its_changes_more_of_them_for_a_quick_tool() -> (
+def test_points_are_spread_over_a_run_and_follow_its_changes_more_of_them_for_a_quick_tool() -> (
     None
 ):
-    slow, quick = choose_moments(2, usual_seconds=1.0), choose_moments(2, usual_seconds=0.01)
+    slow, quick = (
+        choose_interruption_points(2, usual_seconds=1.0),
+        choose_interruption_points(2, usual_seconds=0.01),
+    )
 
-    after_changes = [Moment(changes=changes) for changes in (1, 2, 3, 4)]
-    assert slow == [Moment(fraction=0.25), Moment(fraction=0.75), *after_changes]
+    after_changes = [InterruptionPoint(changes=changes) for changes in (1, 2, 3, 4)]
+    assert slow == [
+        InterruptionPoint(fraction=0.25),
+        InterruptionPoint(fraction=0.75),
+        *after_changes,
+    ]
     assert quick[10:] == after_changes * 5
-    assert [moment.fraction for moment in quick[:10]] == pytest.approx(
+    assert [point.fraction for point in quick[:10]] == pytest.approx(
         [0.05, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
     )
-    assert len(choose_moments(2, usual_seconds=0.001)) == 8 * len(slow)
+    assert len(choose_interruption_points(2, usual_seconds=0.001)) == 8 * len(slow)
 
 
-def test_the_moment_after_a_change_comes_when_the_change_is_there(signals: Signals) -> None:
+def test_the_point_after_a_change_comes_when_the_change_is_there(signals: Signals) -> None:
     with open_trial(candidate("lockfile"), signals) as trial:
         usual_seconds = trial.prepare().run.elapsed_seconds
 
-        attempt = start_until(Moment(changes=1), trial, usual_seconds)
+        attempt = start_until(InterruptionPoint(changes=1), trial, usual_seconds)
 
         assert attempt is not None
         assert (trial.sandbox.directory / "home" / "settings.lock").exists()
         trial.finish(attempt)
 
 
-def test_a_moment_that_never_comes_is_given_up(signals: Signals) -> None:
+def test_a_point_that_never_comes_is_given_up(signals: Signals) -> None:
     with open_trial(candidate("lockfile"), signals) as trial:
         before = trial.prepare()
 
-        attempt = start_until(Moment(changes=99), trial, before.run.elapsed_seconds)
+        attempt = start_until(InterruptionPoint(changes=99), trial, before.run.elapsed_seconds)
 
         assert attempt is None
         assert trial.tally(before).claimed == 1

@@ -9,6 +9,11 @@ CONSTANTS = (
         130_816,
         "more: a process cannot be started, E2BIG",
     ),
+    Constant(
+        "arguments.MAX_TOTAL_BYTES",
+        1_048_576,
+        "more: with a large environment, a process cannot be started, E2BIG",
+    ),
     Constant("http_address.MIN_TOKEN_CHARACTERS", 16, "less: a token can be guessed"),
     Constant("resources._MAX_LISTED_OUTPUTS", 200, "more: a list fills the context of an agent"),
     Constant(

@@ -1,4 +1,4 @@
-"""Audit any other command-line tool: run it many times at once, and report what it has lost."""
+"""Test whether a command-line tool loses data if it is run many times at once."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,8 +29,11 @@ spec = CommandSpec(
     ),
 )
 
-_RUNS_PER_MOMENT = 4
-"""For how many runs of the burst one run is stopped, and another one killed."""
+_RUNS_PER_INTERRUPTION = 4
+"""For every four runs of the burst, one run is stopped and another one is killed.
+
+More runs are interrupted after changes of their files.
+"""
 
 _parse_set = partial(CommandLine.parse, placeholders=(KEY, VALUE))
 _parse_get = partial(CommandLine.parse, placeholders=())
@@ -42,14 +45,18 @@ def audit(
     runs: int,
     notice: Callable[[str], None],
 ) -> Report:
-    """Run the three probes, each in a store of its own. `notice` is called before each of them."""
-    moments = max(2, runs // _RUNS_PER_MOMENT)
+    """Run the three probes, and return the report.
+
+    `runs` is the number of runs that the burst starts. `notice` is called with a line for the user
+    before each probe.
+    """
+    spread_count = max(2, runs // _RUNS_PER_INTERRUPTION)
     notice(f"burst: starting {runs} runs at once ...")
     burst = probe_burst(candidate, signals, runs)
     notice("stall: stopping a run while another one runs, several times ...")
-    stall = probe_stall(candidate, signals, moments)
+    stall = probe_stall(candidate, signals, spread_count)
     notice("kill: killing a run before another one, several times ...")
-    kill = probe_kill(candidate, signals, moments)
+    kill = probe_kill(candidate, signals, spread_count)
     return judge(candidate, Findings(burst=burst, stall=stall, kill=kill))
 
 

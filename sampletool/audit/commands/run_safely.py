@@ -1,4 +1,4 @@
-"""Run any other program one at a time, and again while it reports that its own lock is held."""
+"""Run any program while holding a lock, and again if it reports that its own lock is held."""
 
 import os
 import re
@@ -35,19 +35,23 @@ _LOCK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 @dataclass(frozen=True)
 class SerializedRun:
-    """A run of the program, or a forecast of one.
+    """A finished run of the program, or the forecast of a run for `--dry-run`.
 
-    The response goes to stderr, because stdout belongs to the program.
+    This response goes to stderr, because stdout belongs to the program.
     """
 
     program: str
     lock: str
     status: int | None = None
-    """The exit code of the program. It is None in a forecast."""
+    """The exit code of the program, or None in a forecast."""
     tries: int = 0
+    """How many times the program was run."""
 
     def lines(self) -> list[str]:
-        """Return a line about a forecast, or about several attempts."""
+        """Return a line with the forecast, or with the number of attempts.
+
+        Return no lines if the program was run only once: its exit code says enough.
+        """
         if self.status is None:
             return [f"{self.program} would run while holding the lock {self.lock}."]
         if self.tries == 1:
@@ -66,7 +70,7 @@ def check_lock_name(text: str) -> None:
 
 
 def default_lock_name(program: str) -> str:
-    """Return the name of the lock of a program, if its caller chooses none."""
+    """Return the lock name for a program that is run without `--lock`: its file name."""
     name = re.sub(r"[^A-Za-z0-9._-]", "-", os.path.basename(program))
     # A name must begin with a letter or a digit.
     name = name.lstrip("-.")
@@ -74,7 +78,10 @@ def default_lock_name(program: str) -> str:
 
 
 def _check_success(run: SerializedRun, *, has_written_output: bool) -> None:
-    """Raise ProgramFailed or OutputLost if the run did not succeed. Both have the run as data."""
+    """Raise ProgramFailed or OutputLost if the run did not succeed.
+
+    The response of the error contains the run, too.
+    """
     if run.status:
         failed = ProgramFailed(program=run.program, program_exit_code=run.status)
         raise failed.with_data(run)

@@ -1,4 +1,4 @@
-"""Serve the commands as tools of the Model Context Protocol, over stdin and stdout or over HTTP."""
+"""Serve the commands as MCP tools, over stdin and stdout or over HTTP."""
 
 import asyncio
 import gc
@@ -39,33 +39,33 @@ Serve = Callable[[asyncio.Future[Tools]], Awaitable[int]]
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """The configuration of a client, which starts the server with it."""
+    """The configuration that tells a client how to start the server."""
 
     value: dict[str, Any]
     default_format: ClassVar[Format] = "raw"
 
     def lines(self) -> list[str]:
-        """Return the JSON."""
+        """Return the configuration as JSON, ready to be pasted into the settings of a client."""
         return [value_text(self.value)]
 
 
 @dataclass(frozen=True)
 class Served:
-    """What the server has done."""
+    """The response of a server that has exited."""
 
     calls: int
     """How many commands were run."""
 
     def lines(self) -> list[str]:
-        """Return one sentence."""
+        """Return a sentence with the number of commands."""
         return [f"The server has exited after {counted(self.calls, 'command')}."]
 
 
 def serve_over_stdio(context: Context, load: Callable[[], Tools]) -> int:
     """Serve the client that has started this process. Return how many commands were run.
 
-    Descriptors 0 and 1 are moved away first. So nothing that a library reads or prints can get into
-    the protocol.
+    `load` loads the tools. The connection moves from the descriptors 0 and 1 to other ones, so that
+    a library that reads stdin or prints something cannot disturb it.
     """
     with needing("mcp", "The MCP server"):
         # Importing the SDK takes 0.4 s.
@@ -85,12 +85,15 @@ def serve_over_http(
     access: HttpAccess,
     load: Callable[[], Tools],
 ) -> int:
-    """Serve all clients that connect to the address. Return how many commands were run."""
+    """Serve all clients that connect to the address. Return how many commands were run.
+
+    `access` says which clients are allowed. `load` loads the tools.
+    """
     with needing("mcp", "The MCP server"):
         # Importing the SDK takes 0.4 s.
         from ..http_server import PATH, listen, serve_http
     with listen(address) as listener:
-        # Port 0 means any free port.
+        # If the port in the address is 0, the system has chosen a free port.
         port = listener.getsockname()[1]
         context.notice(f"Listening on http://{HttpAddress(address.host, port)}{PATH}")
         wake_up_descriptor = context.signals.wake_up_descriptor
@@ -99,7 +102,8 @@ def serve_over_http(
 
 def _run_server(serve: Serve, load: Callable[[], Tools]) -> int:
     """Run a server, and load its tools at the same time. Return how many commands were run."""
-    # The tool turns garbage collection off, because most commands live for milliseconds.
+    # At its start, the tool turns garbage collection off, because most commands only take
+    # milliseconds. A server runs much longer.
     gc.enable()
 
     async def run() -> int:
@@ -110,7 +114,7 @@ def _run_server(serve: Serve, load: Callable[[], Tools]) -> int:
 
 
 def _client_config(context: Context, options: list[str]) -> ClientConfig:
-    """Return the configuration of a client that starts the server in this workspace."""
+    """Return the configuration with which a client starts the server in this workspace."""
     arguments = COMMAND[1:]
     workspace = context.workspace_or_none
     if workspace is not None:

@@ -251,11 +251,11 @@ def test_the_audited_command_is_never_given_to_a_shell(tool: Tool, tmp_path: Pat
     assert not (tmp_path / "pwned").exists()
 
 
-@pytest.mark.parametrize(("runs", "moments"), [(2, 2), (11, 2), (12, 3), (32, 8)])
+@pytest.mark.parametrize(("runs", "spread_count"), [(2, 2), (11, 2), (12, 3), (32, 8)])
 def test_the_more_runs_the_more_are_stopped_and_killed(
     monkeypatch: pytest.MonkeyPatch,
     runs: int,
-    moments: int,
+    spread_count: int,
 ) -> None:
     calls: dict[str, int] = {}
     notices: list[str] = []
@@ -273,6 +273,6 @@ def test_the_more_runs_the_more_are_stopped_and_killed(
 
     findings: Any = module.audit(candidate("naive"), Signals(), runs, notices.append)
 
-    assert calls == {"probe_burst": runs, "probe_stall": moments, "probe_kill": moments}
+    assert calls == {"probe_burst": runs, "probe_stall": spread_count, "probe_kill": spread_count}
     assert (findings.burst, findings.stall, findings.kill) == tuple(calls)
     assert [notice.split(":")[0] for notice in notices] == ["burst", "stall", "kill"]
