@@ -321,6 +321,17 @@ def test_the_skill_lists_every_command(tool: Tool) -> None:
         assert f"| `{name.replace('.', ' ')}` |" in skill
 
 
+def test_the_skill_names_the_commands_that_write_something_else_to_stdout(tool: Tool) -> None:
+    skill = tool("manifest", "--skill").text
+
+    names = []
+    for name, command in find_commands(root_command()):
+        if command.spec.takes_stdout:
+            names.append(f"`{name}`")
+    assert not names or f"Exceptions: {', '.join(names)}." in skill
+    assert "OTHER_STDOUT" not in skill
+
+
 def test_the_loop_of_the_skill_raises_after_its_last_try(tool: Tool, workspace: Path) -> None:
     skill = tool("manifest", "--skill").text
     (loop,) = re.findall(r"^```python\n(.*?)^```$", skill, re.MULTILINE | re.DOTALL)
