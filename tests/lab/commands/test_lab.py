@@ -153,6 +153,15 @@ def test_the_old_name_of_check_says_that_it_is_an_alias(tool: Tool) -> None:
     assert "`tool lab prove` is an alias of `tool lab check`" in old.stderr.decode()
 
 
+def test_programs_get_a_warning_about_the_old_name_of_check(tool: Tool) -> None:
+    message = "`tool lab prove` is deprecated. Use `tool lab check`."
+
+    assert tool("lab", "prove", "reused-pid").response["warnings"] == [
+        {"code": "DEPRECATED", "message": message}
+    ]
+    assert tool("lab", "check", "reused-pid").response["warnings"] == []
+
+
 @pytest.mark.parametrize("name", scenario_names())
 def test_the_commands_that_a_check_prints_fit_80_columns_and_can_be_copied(name: str) -> None:
     longest = "A1 A2 A3!1 B1 B2 B3 B4 B5 B6"
