@@ -211,6 +211,32 @@ def test_luck_is_counted_and_not_judged(tool: Tool) -> None:
     assert tool("lab", "run", "torn-write", "--by-luck").code == "VALIDATION_ERROR"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problems"),
+    [
+        (["--runs", "5"], ["--runs needs --by-luck"]),
+        # The default is refused as well if somebody writes it.
+        (["--runs", "60"], ["--runs needs --by-luck"]),
+        (
+            ["--runs", "5", "--every-step"],
+            ["--every-step needs --schedule", "--runs needs --by-luck"],
+        ),
+        (
+            ["--by-luck", "--schedule", "A1 B1", "--svg", "run.svg"],
+            ["--schedule cannot be used with --by-luck", "--svg cannot be used with --by-luck"],
+        ),
+    ],
+)
+def test_all_options_that_would_have_no_effect_are_refused(
+    tool: Tool, arguments: list[str], problems: list[str]
+) -> None:
+    ran = tool("lab", "run", "interleaved-log", *arguments)
+
+    assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
+    assert [mistake["message"] for mistake in ran.error["errors"]] == problems
+    assert list(tool.cwd.iterdir()) == []
+
+
 def test_a_picture_is_written_where_asked(tool: Tool) -> None:
     tool("lab", "run", "lost-config-update", "--svg", "run.svg")
 
