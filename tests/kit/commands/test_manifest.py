@@ -157,6 +157,12 @@ def test_each_description_says_what_the_account_of_the_command_may_do() -> None:
         assert ("store:write" in entry["required_scopes"]) == (entry["effect"] == "store")
 
 
+def test_each_description_says_whether_an_argument_can_come_from_stdin() -> None:
+    for name, command in find_commands(root_command()):
+        if command.spec.stdin_arguments:
+            assert "stdin" in describe(name, command)["reads"], name
+
+
 def test_the_oldest_python_is_described(tool: Tool) -> None:
     oldest_version = ".".join(str(number) for number in start._OLDEST_PYTHON)
 
