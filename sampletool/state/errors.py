@@ -259,6 +259,14 @@ class TasksFailedElsewhere(TasksFailed):
     )  # fmt: skip
 
 
+class NotAllCancelled(ToolError):
+    """Some tasks were cancelled, and others could not be."""
+
+    code, exit_status = "NOT_ALL_CANCELLED", ExitStatus.PARTIAL
+    sentence = "These tasks could not be cancelled: {failed}. The others were."
+    advice = "To see the status of each task, run `{PROGRAM} task list`."
+
+
 ERRORS_OF_READS = (
     StateTooNew,
     StoreUnsafe,

@@ -322,11 +322,22 @@ def _skill(known: Mapping[str, Command]) -> Skill:
     about = first_line(import_module(PACKAGE).__doc__)
     template = (Path(__file__).parents[1] / "skill.md").read_text()
     text = template.replace("PROGRAM", PROGRAM).replace("ABOUT", about)
-    text = text.replace("VERSION", __version__)
+    text = text.replace("VERSION", __version__).replace("OTHER_STDOUT", _other_stdout(known))
     lines = ["| command | changes | what it does |", "| --- | --- | --- |"]
     for name, command in known.items():
         lines.append(f"| `{name}` | {command.spec.effect} | {first_line(command.help)} |")
     return Skill(text + "\n".join(lines))
+
+
+def _other_stdout(known: Mapping[str, Command]) -> str:
+    """Return a sentence about the commands that use stdout for something else, or ""."""
+    names = [f"`{name}`" for name, command in known.items() if command.spec.takes_stdout]
+    if not names:
+        return ""
+    return (
+        f"\n  Exceptions: {', '.join(names)}. Once such a command has written something else to "
+        "stdout,\n  its response is the last line of stderr."
+    )
 
 
 def command(

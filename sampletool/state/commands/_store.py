@@ -7,7 +7,7 @@ import typer
 
 from ...kit.completion import offering
 from ...kit.context import Context
-from ...kit.contract.command_spec import CommandSpec, ErrorTypes
+from ...kit.contract.command_spec import CommandSpec, ErrorTypes, Reads
 from ...kit.contract.duration import parse_duration
 from ...kit.contract.mistyped import check_name
 from ...kit.contract.response import UNTRUSTED, Effect
@@ -114,11 +114,14 @@ def changes(*examples: str, errors: ErrorTypes = (), **more: Any) -> CommandSpec
 
     The `errors` are those that only this command raises. `more` are other members of CommandSpec.
     """
+    what_it_reads: tuple[Reads, ...] = ("store",)
+    if "stdin_arguments" in more:
+        what_it_reads = ("store", "stdin")
     return CommandSpec(
         effect="store",
         errors=(*ERRORS_OF_WRITES, *errors),
         locks=("store",),
-        reads=("store",),
+        reads=what_it_reads,
         examples=examples,
         **more,
     )

@@ -329,7 +329,9 @@ def test_without_a_terminal_no_editor_is_opened(tool: Tool, workspace: Path) -> 
     ran = tool("config", "edit", VISUAL=f"touch {workspace}/opened")
 
     assert (ran.status, ran.code) == (4, "NO_TERMINAL")
-    assert "config set" in ran.error["suggestion"]
+    assert "`tool config set KEY VALUE`" in ran.error["suggestion"]
+    # `tool config set` would fail without arguments.
+    assert "fix_command" not in ran.error
     assert not (workspace / "opened").exists()
 
 

@@ -157,6 +157,12 @@ def test_each_description_says_what_the_account_of_the_command_may_do() -> None:
         assert ("store:write" in entry["required_scopes"]) == (entry["effect"] == "store")
 
 
+def test_each_description_says_whether_an_argument_can_come_from_stdin() -> None:
+    for name, command in find_commands(root_command()):
+        if command.spec.stdin_arguments:
+            assert "stdin" in describe(name, command)["reads"], name
+
+
 def test_the_oldest_python_is_described(tool: Tool) -> None:
     oldest_version = ".".join(str(number) for number in start._OLDEST_PYTHON)
 
@@ -319,6 +325,17 @@ def test_the_skill_lists_every_command(tool: Tool) -> None:
     assert f"describes {PROGRAM} {__version__}." in skill
     for name in described():
         assert f"| `{name.replace('.', ' ')}` |" in skill
+
+
+def test_the_skill_names_the_commands_that_write_something_else_to_stdout(tool: Tool) -> None:
+    skill = tool("manifest", "--skill").text
+
+    names = []
+    for name, command in find_commands(root_command()):
+        if command.spec.takes_stdout:
+            names.append(f"`{name}`")
+    assert not names or f"Exceptions: {', '.join(names)}." in skill
+    assert "OTHER_STDOUT" not in skill
 
 
 def test_the_loop_of_the_skill_raises_after_its_last_try(tool: Tool, workspace: Path) -> None:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sampletool.kit.program import KIT_DIRECTORY, __version__
+from sampletool.kit.app import root_command
+from sampletool.kit.commands.manifest import find_commands
+from sampletool.kit.program import KIT_DIRECTORY, PROGRAM, __version__
 from sampletool.kit.project import ROOT
 from sampletool.kit.testing.schema import described
 
@@ -46,6 +48,31 @@ def test_the_instructions_say_how_to_install_the_version_that_they_belong_to() -
     instructions = (ROOT / "AGENTS.md").read_text()
     assert f"version {released_version}." in instructions
     assert "uv tool install" in instructions
+
+
+def test_the_instructions_name_each_command_that_writes_something_else_to_stdout(
+    rows: list[tuple[str, str, str, str]],
+) -> None:
+    """Others may rely on one line of JSON on stdout."""
+    instructions = (ROOT / "AGENTS.md").read_text()
+    (exceptions,) = re.findall(r"^\* Pass `--json` .*?(?=^\* )", instructions, re.M | re.S)
+    about_output = rows[1][2]
+
+    names = []
+    for name, command in find_commands(root_command()):
+        if command.spec.takes_stdout:
+            names.append(name)
+            assert f"`{PROGRAM} {name}`" in exceptions
+            assert f"`{PROGRAM} {name}`" in about_output
+    assert names
+
+
+def test_the_instructions_do_not_install_from_the_registry_before_a_release() -> None:
+    install_page = (ROOT / "docs" / "start" / "install.md").read_text()
+    instructions = " ".join((ROOT / "AGENTS.md").read_text().split())
+
+    is_released = "There's no release yet" not in install_page
+    assert is_released or "`uv tool install sampletool` needs a release" in instructions
 
 
 def test_the_instructions_list_the_commands_of_each_danger_level() -> None:

@@ -153,6 +153,15 @@ def test_the_old_name_of_check_says_that_it_is_an_alias(tool: Tool) -> None:
     assert "`tool lab prove` is an alias of `tool lab check`" in old.stderr.decode()
 
 
+def test_programs_get_a_warning_about_the_old_name_of_check(tool: Tool) -> None:
+    message = "`tool lab prove` is deprecated. Use `tool lab check`."
+
+    assert tool("lab", "prove", "reused-pid").response["warnings"] == [
+        {"code": "DEPRECATED", "message": message}
+    ]
+    assert tool("lab", "check", "reused-pid").response["warnings"] == []
+
+
 @pytest.mark.parametrize("name", scenario_names())
 def test_the_commands_that_a_check_prints_fit_80_columns_and_can_be_copied(name: str) -> None:
     longest = "A1 A2 A3!1 B1 B2 B3 B4 B5 B6"
@@ -200,6 +209,32 @@ def test_luck_is_counted_and_not_judged(tool: Tool) -> None:
     assert lucky["runs"] == 3
     assert 0 <= lucky["broken"] <= 3
     assert tool("lab", "run", "torn-write", "--by-luck").code == "VALIDATION_ERROR"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problems"),
+    [
+        (["--runs", "5"], ["--runs needs --by-luck"]),
+        # The default is refused as well if somebody writes it.
+        (["--runs", "60"], ["--runs needs --by-luck"]),
+        (
+            ["--runs", "5", "--every-step"],
+            ["--every-step needs --schedule", "--runs needs --by-luck"],
+        ),
+        (
+            ["--by-luck", "--schedule", "A1 B1", "--svg", "run.svg"],
+            ["--schedule cannot be used with --by-luck", "--svg cannot be used with --by-luck"],
+        ),
+    ],
+)
+def test_all_options_that_would_have_no_effect_are_refused(
+    tool: Tool, arguments: list[str], problems: list[str]
+) -> None:
+    ran = tool("lab", "run", "interleaved-log", *arguments)
+
+    assert (ran.status, ran.code) == (2, "VALIDATION_ERROR")
+    assert [mistake["message"] for mistake in ran.error["errors"]] == problems
+    assert list(tool.cwd.iterdir()) == []
 
 
 def test_a_picture_is_written_where_asked(tool: Tool) -> None:

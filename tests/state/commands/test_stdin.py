@@ -60,6 +60,8 @@ def test_stdin_must_contain_exactly_one_claim(tool: Tool, stdin: bytes, problem:
     assert (finished.status, finished.code) == (2, "VALIDATION_ERROR")
     assert finished.error["message"] == problem
     assert finished.error["errors"][0]["param"] != "--stdin"
+    # `tool task claim --raw` would fail without the name of a queue.
+    assert "fix_command" not in finished.error
     assert tool("task", "show", "ann").data["task"]["status"] == "claimed"
 
 

@@ -417,7 +417,8 @@ def test_several_tasks_are_cancelled_and_each_has_a_result(tool: Tool, workspace
 
     ran = tool("task", "cancel", "b", "a", "nope", "c", "b")
 
-    assert ran.code == "TASK_ENDED"
+    assert (ran.status, ran.code) == (3, "NOT_ALL_CANCELLED")
+    assert ran.error["message"] == "These tasks could not be cancelled: a, nope. The others were."
     done = ran.response["data"]
     assert done["effect"] == "updated"
     assert done["tasks"] == [
@@ -431,6 +432,19 @@ def test_several_tasks_are_cancelled_and_each_has_a_result(tool: Tool, workspace
         "cancelled",
         "cancelled",
     ]
+
+
+def test_if_no_task_is_cancelled_the_error_is_the_reason_for_the_first_one(
+    tool: Tool, workspace: Path
+) -> None:
+    tool("task", "add", "mail", "x", "--id", "a")
+    tool("task", "claim", "mail")
+    tool("task", "finish", "a:1")
+
+    ran = tool("task", "cancel", "nope", "a")
+
+    assert (ran.status, ran.code) == (5, "TASK_NOT_FOUND")
+    assert [task["ok"] for task in ran.response["data"]["tasks"]] == [False, False]
 
 
 def test_a_task_is_cancelled_shown_and_counted(tool: Tool, workspace: Path) -> None:

@@ -79,7 +79,8 @@ PROMISES = {
     ),
     "task cancel": Promises(
         changes_store=True,
-        own_errors=frozenset({"TASK_ENDED"}),
+        own_errors=frozenset({"TASK_ENDED", "NOT_ALL_CANCELLED"}),
+        examples=2,
         preparing_commands=1,
     ),
     "task claim": Promises(

@@ -32,7 +32,7 @@ class NoTerminal(ToolError):
     sentence = "Cannot open an editor: {stream} is not a terminal."
     advice = (
         "Run the command in a terminal, without redirecting {stream}. "
-        "In a script, use `{PROGRAM} config set` instead."
+        "In a script, use `{PROGRAM} config set KEY VALUE` instead."
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ...explore import MOST_SCHEDULES
 from ._options import AllOption, NameArgument, spec_with
 from .check import Check, Checks, LimitOption, WorkersOption, run_check
 
-spec = spec_with("lab prove planted-link")
+spec = spec_with("lab prove planted-link")._replace(deprecated=f"Use `{PROGRAM} lab check`.")
 
 
 def command(

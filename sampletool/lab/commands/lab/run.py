@@ -202,6 +202,20 @@ def _run_all(
     return result
 
 
+def _check_combination(is_wrong: dict[str, bool]) -> None:
+    """Raise InvalidValues with all wrong combinations of options.
+
+    `is_wrong` says whether the command line has each of them. Its keys are the problems.
+    """
+    mistakes = []
+    for problem, is_there in is_wrong.items():
+        if is_there:
+            option, _, _ = problem.partition(" ")
+            mistakes.append(Mistake(option, "INVALID_VALUE", problem))
+    if mistakes:
+        raise InvalidValues(*mistakes)
+
+
 def command(
     ctx: typer.Context,
     name: NameArgument = None,
@@ -214,7 +228,13 @@ def command(
         ),
     ] = None,
     schedule: Annotated[
-        str | None, typer.Option(help='Run the steps in this order, for example "A1 B1 A2 B2".')
+        str | None,
+        typer.Option(
+            help=(
+                'Run the steps in this order, for example "A1 B1 A2 B2". Cannot be used with '
+                "--by-luck."
+            )
+        ),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, max=8, help="Run this many workers.")
@@ -227,18 +247,24 @@ def command(
         ),
     ] = False,
     runs: Annotated[
-        int, typer.Option(min=1, max=10_000, help="With --by-luck, run this many times.")
+        int, typer.Option(min=1, max=10_000, help="Run this many times. Requires --by-luck.")
     ] = 60,
     every_step: Annotated[
         bool,
         typer.Option(
             "--every-step",
-            help="Stop before every call that uses files, not only at the named steps.",
+            help=(
+                "Stop before every call that uses files, not only at the named steps. "
+                "Requires --schedule."
+            ),
         ),
     ] = False,
     svg: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the timeline to FILE as an SVG picture."),
+        typer.Option(
+            metavar="FILE",
+            help=("Write the timeline to FILE as an SVG picture. Cannot be used with --by-luck."),
+        ),
     ] = None,
 ) -> ScenarioRuns | AllScenarioRuns | LuckResult:
     """Watch a race condition happen in real processes.
@@ -247,12 +273,17 @@ def command(
     variant on a similar schedule. Without a name, it runs three races and prints a summary.
     """
     needs_one_scenario = any([schedule, variant, workers, by_luck, svg])
-    if needs_one_scenario and every:
-        problem = "--all takes no other option of this command"
-        raise InvalidValues(Mistake("--all", "INVALID_VALUE", problem))
-    if every_step and schedule is None:
-        problem = "--every-step needs --schedule"
-        raise InvalidValues(Mistake("--every-step", "INVALID_VALUE", problem))
+    source_of_runs = ctx.get_parameter_source("runs")
+    has_runs = source_of_runs is not None and source_of_runs.name != "DEFAULT"
+    _check_combination(
+        {
+            "--all takes no other option of this command": every and needs_one_scenario,
+            "--every-step needs --schedule": every_step and schedule is None,
+            "--runs needs --by-luck": has_runs and not by_luck,
+            "--schedule cannot be used with --by-luck": by_luck and schedule is not None,
+            "--svg cannot be used with --by-luck": by_luck and svg is not None,
+        }
+    )
     default_names: Sequence[str] = ()
     if not needs_one_scenario:
         default_names = _default_scenarios()

@@ -8,14 +8,14 @@ import typer
 from ....kit.contract.errors import ToolError
 from ....kit.contract.response import Effect
 from ....kit.global_options import DryRunOption
-from ...errors import TaskEnded, TaskNotFound
+from ...errors import NotAllCancelled, TaskEnded, TaskNotFound
 from ...store import Store
 from .. import _store
 
 spec = _store.changes(
     "task cancel ann",
     "task cancel bob cid",
-    errors=(TaskEnded,),
+    errors=(TaskEnded, NotAllCancelled),
     before=("task add mail 'to: ann' 'to: bob' 'to: cid' --id ann --id bob --id cid",),
 )
 
@@ -74,11 +74,15 @@ def command(
 ) -> Cancelled:
     """Cancel tasks, so that no worker claims them.
 
-    If one of them cannot be cancelled, the others are cancelled anyway, and the command fails. If
+    If one of them cannot be cancelled, the others are cancelled anyway, and the exit code is 3. If
     the command of a task is already running, its worker terminates it the next time it renews
     the lease. This can take up to a third of the lease.
     """
     cancelled, failures = _cancel_all(_store.connect(ctx, store), tasks)
+    failed = [task.id for task in cancelled.tasks if not task.ok]
+    if failed and len(failed) < len(cancelled.tasks):
+        raise NotAllCancelled(failed=failed).with_data(cancelled)
     if failures:
+        # Nothing was done, so the first reason tells more.
         raise failures[0].with_data(cancelled)
     return cancelled

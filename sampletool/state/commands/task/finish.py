@@ -38,7 +38,7 @@ def _read_claim(text: str, signals: Signals) -> Fence:
         return _store.parse_claim(text)
     lines = read_stdin(signals, _MAX_STDIN_BYTES, allow_empty=True).split()
     if not lines:
-        hint = f"If there is no task to claim, `{PROGRAM} task claim --raw` prints an empty line."
+        hint = f"`{PROGRAM} task claim QUEUE --raw` prints an empty line if no task is free."
         raise _invalid_stdin("stdin contains no claim", hint)
     if len(lines) > 1:
         hint = "Finish one claim at a time."
@@ -46,7 +46,7 @@ def _read_claim(text: str, signals: Signals) -> Fence:
     try:
         return _store.parse_claim(lines[0])
     except typer.BadParameter as error:
-        hint = f"Pass the claim as `{PROGRAM} task claim --raw` prints it."
+        hint = f"Pass the claim as `{PROGRAM} task claim QUEUE --raw` prints it."
         raise _invalid_stdin(error.message, hint) from error
 
 
