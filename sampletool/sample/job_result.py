@@ -39,6 +39,8 @@ class JobResult:
     exit_status: int | None = None
     tail: Annotated[str | None, UNTRUSTED] = None
     """The end of what the command has printed."""
+    output_bytes: int | None = None
+    """How many bytes the command has printed, if `tail` has not all of them."""
     log: str | None = None
     """The file with everything that the command has printed."""
     log_missing_bytes: int | None = None
@@ -66,6 +68,11 @@ class JobResult:
         elif self.log is not None:
             lines.append(f"    whole output: {self.log}")
         return lines
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the result has only the end of what the command has printed."""
+        return self.output_bytes is not None
 
     @property
     def needs_attention(self) -> bool:

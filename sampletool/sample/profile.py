@@ -3,26 +3,29 @@
 Each part of the file has a profile, and these profiles are merged in the order of the file. So the
 result does not depend on which process has read which part.
 
-Memory is bounded: a column counts its distinct values only as long as there are few, and only the
-first characters of a value are kept.
+Memory is bounded: a column counts its distinct values only as long as there are few, and of a long
+value, it keeps the first characters and a digest.
 """
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from math import fsum
 from typing import Any, TypeVar
 
 from ..kit.contract.text import counted
 from .csv_file import CsvFile, Part, read_rows
 
-FORMAT = "column-profile/5"
+FORMAT = "column-profile/6"
 """The version of the result. Raise it with each change that gives another result for some file."""
 
 _MAX_DISTINCT = 80_000
 """How many distinct values are counted in all columns. Each column has the same share."""
 
-_MAX_VALUE_CHARACTERS = 200
+MAX_VALUE_CHARACTERS = 200
+"""How much of a value is shown. A longer one is cut off, and ends with "…"."""
+
 _MAX_FREQUENT = 5
 
 _MAX_NUMBER = 1e200
@@ -62,7 +65,7 @@ class ColumnProfile:
             return description
         description["type"] = self.type
         if self.type == "text":
-            description["min"], description["max"] = self.texts
+            description["min"], description["max"] = map(_shown, self.texts)
         else:
             description["min"], description["max"] = self.numbers
             description["mean"] = self.sums[0] / self.count
@@ -70,7 +73,7 @@ class ColumnProfile:
             description["distinct"] = len(self.counts)
             description["frequent"] = []
             for value, count in self.counts.most_common(_MAX_FREQUENT):
-                description["frequent"].append({"value": value, "count": count})
+                description["frequent"].append({"value": _shown(value), "count": count})
         return description
 
 
@@ -98,7 +101,7 @@ def profile_cells(cells: Sequence[str], max_distinct: int) -> ColumnProfile:
     """Return the profile of some cells of one column. An empty cell counts as missing."""
     values = [cell for cell in cells if cell]
     type_of_values, numbers = _read_numbers(values)
-    counts = Counter([value[:_MAX_VALUE_CHARACTERS] for value in values])
+    counts = Counter([_shorten(value) for value in values])
     return ColumnProfile(
         count=len(values),
         missing=len(cells) - len(values),
@@ -158,6 +161,19 @@ def _read_numbers(values: list[str]) -> tuple[str, list[float]]:
         if sum(map(abs, numbers)) <= _MAX_NUMBER:
             return name, numbers
     return "text", []
+
+
+def _shorten(value: str) -> str:
+    """Return the value. Of a long one, return the start, and a digest that tells it from others."""
+    if len(value) <= MAX_VALUE_CHARACTERS:
+        return value
+    digest = sha256(value.encode()).hexdigest()
+    return f"{value[:MAX_VALUE_CHARACTERS]}…{digest}"
+
+
+def _shown(shortened: str) -> str:
+    """Return a value from `_shorten` as the result shows it, without the digest."""
+    return shortened[: MAX_VALUE_CHARACTERS + 1]
 
 
 def _range(values: Collection[Value]) -> tuple[Value, ...]:

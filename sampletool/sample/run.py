@@ -259,6 +259,7 @@ def result_of(child_exit: ChildExit) -> JobResult:
         note=note,
         exit_status=None if child_exit.exit_code == 0 else child_exit.exit_code,
         tail=None if tail == "" else tail,
+        output_bytes=child_exit.output_bytes,
         log=None if child_exit.log_path is None else str(child_exit.log_path),
         log_missing_bytes=None if child_exit.dropped_bytes == 0 else child_exit.dropped_bytes,
     )

@@ -18,6 +18,9 @@ class FailedAttempt:
     tail: Annotated[str, UNTRUSTED]
     """The end of what the command wrote."""
 
+    output_bytes: int | None
+    """How many bytes the command wrote. None if `tail` has all of them."""
+
     log: str | None
     """The file with all of its output. None if it wrote nothing."""
 
@@ -49,6 +52,11 @@ class WorkReport:
     effect: Effect = "unchanged"
     logs: str | None = None
     """The directory with the output of the commands. None if no command wrote anything."""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the output of a command is not shown whole. Its log has all of it."""
+        return any(failure.output_bytes is not None for failure in self.failures)
 
     def lines(self) -> list[str]:
         """Return a summary, a line for each failed attempt, and where the output is."""

@@ -754,6 +754,7 @@ class Worker:
             attempts=task.attempts,
             exit_status=ended.exit.exit_code,
             tail=printable_lines(ended.exit.output_tail),
+            output_bytes=ended.exit.output_bytes,
             log=None if log_path is None else str(log_path),
         )
         self.failures.append(failure)

@@ -19,7 +19,7 @@ CONSTANTS = (
     Constant("profile._MAX_FREQUENT", 5, "more: results are too long to read"),
     Constant("profile._MAX_NUMBER", 1e200, "more: a sum is infinite"),
     Constant(
-        "profile._MAX_VALUE_CHARACTERS",
+        "profile.MAX_VALUE_CHARACTERS",
         200,
         "more: long cells fill the memory; less: results say little",
     ),

@@ -127,11 +127,29 @@ def test_all_columns_share_the_limit() -> None:
     assert many_columns[0].counts is None
 
 
-def test_only_the_first_200_characters_of_a_value_count() -> None:
-    column = description_of(["y" * 201, "y" * 202, "x" * 200])
+def test_only_the_first_200_characters_of_a_value_are_shown() -> None:
+    column = description_of(["y" * 201, "x" * 200])
 
-    assert (column["min"], column["max"]) == ("x" * 200, "y" * 200)
-    assert column["distinct"] == 2
+    assert (column["min"], column["max"]) == ("x" * 200, "y" * 200 + "…")
+    assert [entry["value"] for entry in column["frequent"]] == ["y" * 200 + "…", "x" * 200]
+
+
+@pytest.mark.parametrize("part_size", [1, 100])
+def test_two_values_that_differ_only_at_their_end_are_counted_apart(part_size: int) -> None:
+    start = "y" * 3000
+
+    column = description_of([f"{start}1", f"{start}2", f"{start}2", "y" * 200], part_size)
+
+    assert column["distinct"] == 3
+    assert [entry["count"] for entry in column["frequent"]] == [2, 1, 1]
+
+
+def test_a_long_value_takes_no_more_memory_than_its_start_and_a_digest() -> None:
+    column = column_of(["y" * 100_000])
+
+    assert column.counts is not None
+    (kept,) = column.counts
+    assert len(kept) < 300
 
 
 def test_the_five_most_frequent_values_are_shown_the_first_of_equals_first() -> None:

@@ -294,6 +294,7 @@ def test_a_result_says_what_the_child_has_left() -> None:
         log_path=Path("/log"),
         survivors=(),
         dropped_bytes=5,
+        output_bytes=9,
     )
 
     assert result_of(child) == JobResult(
@@ -303,5 +304,6 @@ def test_a_result_says_what_the_child_has_left() -> None:
         exit_status=3,
         tail="why\n",
         log="/log",
+        output_bytes=9,
         log_missing_bytes=5,
     )

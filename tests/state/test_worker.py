@@ -711,7 +711,14 @@ def test_a_worker_prints_how_each_command_ended(worker: Worker, notices: list[st
     assert stat.S_IMODE(worker._logs.stat().st_mode) == 0o700
     (failure,) = error.data.failures
     log = worker._logs / "b.1.log"
-    assert failure == FailedAttempt("b", attempts=1, exit_status=1, tail="oops\n", log=str(log))
+    assert failure == FailedAttempt(
+        id="b",
+        attempts=1,
+        exit_status=1,
+        tail="oops\n",
+        output_bytes=None,
+        log=str(log),
+    )
     assert list(worker._scratch.iterdir()) == []
 
 

@@ -1,7 +1,7 @@
 """Refuse what scripts and people pass by mistake as a name, and propose what they probably meant.
 
-These checks are for names, keys, ids and the paths of new files. Free text may be anything. But if
-it begins as JSON, it is refused if it is broken JSON (see begins_as_json).
+These checks are for names, keys, ids and the paths of new files. Free text may be anything that is
+UTF-8. But if it begins as JSON, it is refused if it is broken JSON (see begins_as_json).
 """
 
 import re
@@ -59,6 +59,11 @@ def check_name(text: str) -> None:
     _check(text, _find_problem_of_name)
 
 
+def check_text(text: str) -> None:
+    """Raise Mistyped unless the text is UTF-8, so that it can be stored as it is."""
+    _check(text, _find_problem_of_text)
+
+
 def _check(text: str, find_problem: _FindProblem) -> None:
     """Raise Mistyped if the text has a problem."""
     found = find_problem(text)
@@ -97,9 +102,22 @@ def _find_problem_of_path(text: str) -> _Problem | None:
     return None
 
 
+def _find_problem_of_text(text: str) -> _Problem | None:
+    """Return why the text cannot be stored, or None if it can."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Python has read each byte that is not UTF-8 as a lone surrogate.
+        return _Problem("is not UTF-8 text")
+    return None
+
+
 def _find_problem_of_name(text: str) -> _Problem | None:
     """Return why the text cannot be a name, or None if it can."""
-    found = _find_problem_of_path(text)
+    # A path may have any bytes, but a name is stored and printed as text.
+    found = _find_problem_of_text(text)
+    if found is None:
+        found = _find_problem_of_path(text)
     if found is not None:
         return found
     without_parents = _PARENT_DIRECTORY.sub("", text)

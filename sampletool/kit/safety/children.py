@@ -111,6 +111,9 @@ class ChildExit:
     dropped_bytes: int = 0
     """How much is missing in the middle of the log, because it has a limit. See child_log.py."""
 
+    output_bytes: int | None = None
+    """How many bytes the child wrote. None if the tail has all of them."""
+
 
 class Children:
     """The child processes of one `with` block.
@@ -358,6 +361,7 @@ class Children:
             log_path=child.output.log.path,
             survivors=survivors,
             dropped_bytes=child.output.log.dropped_bytes,
+            output_bytes=child.output.bytes_unless_in_tail(),
         )
 
     def _end_strays(self) -> None:
@@ -407,6 +411,7 @@ class _Output:
 
         self._pipe = pipe
         self._max_tail_bytes = max_tail_bytes
+        self._total_bytes = 0
 
     @property
     def descriptor(self) -> int:
@@ -428,6 +433,7 @@ class _Output:
             if not chunk:
                 self.is_closed = True
                 return
+            self._total_bytes += len(chunk)
             self._append_to_tail(chunk)
             self.log.append(chunk)
 
@@ -436,6 +442,12 @@ class _Output:
         excess_bytes = len(self.tail) - self._max_tail_bytes
         if excess_bytes > 0:
             del self.tail[:excess_bytes]
+
+    def bytes_unless_in_tail(self) -> int | None:
+        """Return how many bytes were read, or None if the tail has all of them."""
+        if self._total_bytes == len(self.tail):
+            return None
+        return self._total_bytes
 
     def close(self) -> None:
         self._pipe.close()

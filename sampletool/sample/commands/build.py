@@ -42,6 +42,11 @@ class Build:
     effect: Effect
     targets: list[JobResult]
 
+    @property
+    def truncated(self) -> bool:
+        """Whether the output of a command is not shown whole. Its log has all of it."""
+        return any(target.is_shortened for target in self.targets)
+
     def lines(self) -> list[str]:
         """Return the text that a person reads: each target that needs attention, and a summary."""
         return result_lines(self.targets, "target")

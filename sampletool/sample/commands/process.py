@@ -25,7 +25,7 @@ from ...kit.work.workers import running_workers
 from ..csv_file import CsvFile, Part, divide, read_header
 from ..errors import InputChanged, InvalidCsv
 from ..output import Columns, OutputEffect, check_output, lock_path, publish
-from ..profile import FORMAT, merge_columns, profile_cells, profile_part
+from ..profile import FORMAT, MAX_VALUE_CHARACTERS, merge_columns, profile_cells, profile_part
 from ._options import JobsOption
 
 spec = CommandSpec(
@@ -55,6 +55,8 @@ class Processed:
     columns: int
     profile: Annotated[Columns, UNTRUSTED]
     """The first columns, as many as fit into the response. The output has all of them."""
+    truncated: bool
+    """Whether columns are missing in the response, or a value is cut off."""
 
     def lines(self) -> Iterator[Line]:
         """Return the text that a person reads: a line for each column."""
@@ -103,14 +105,24 @@ def process(
             with context.hold(lock_path(output), f"output {output}", "exclusive", NO_WAIT_SECONDS):
                 columns = profile(context, file, parts, jobs, progress)
                 effect = publish(output, identity, columns)
+    shown_columns = columns[: count_fitting(columns)]
+    has_all_columns = len(shown_columns) == len(columns)
     return Processed(
         effect=effect,
         output=str(output),
         sha256=sha256,
         rows=columns[0]["count"] + columns[0]["missing"],
         columns=len(columns),
-        profile=printable_data(columns[: count_fitting(columns)]),
+        profile=printable_data(shown_columns),
+        truncated=not has_all_columns or any(map(_has_cut_value, shown_columns)),
     )
+
+
+def _has_cut_value(description: dict[str, Any]) -> bool:
+    """Return whether the result shows only the start of a value of this column."""
+    shown = [description.get("min"), description.get("max")]
+    shown += [entry["value"] for entry in description.get("frequent", ())]
+    return any(isinstance(value, str) and len(value) > MAX_VALUE_CHARACTERS for value in shown)
 
 
 def profile(

@@ -42,6 +42,11 @@ class Report:
 
     checks: list[JobResult]
 
+    @property
+    def truncated(self) -> bool:
+        """Whether the output of a command is not shown whole. Its log has all of it."""
+        return any(check.is_shortened for check in self.checks)
+
     def lines(self) -> list[str]:
         """Return the text that a person reads: each check that needs attention, and a summary."""
         return result_lines(self.checks, "check")

@@ -9,7 +9,7 @@ from ...kit.completion import offering
 from ...kit.context import Context
 from ...kit.contract.command_spec import CommandSpec, ErrorTypes, Reads
 from ...kit.contract.duration import parse_duration
-from ...kit.contract.mistyped import check_name
+from ...kit.contract.mistyped import check_name, check_text
 from ...kit.contract.response import UNTRUSTED, Effect
 from ...kit.global_options import checked_by
 from ...kit.program import PROGRAM
@@ -180,6 +180,7 @@ queue_names = offering(_queue_names)
 # Options and arguments
 
 CHECK_NAME = checked_by(check_name)
+CHECK_TEXT = checked_by(check_text)
 
 # Without --store, its value is None. See `connect` for what the store is then.
 StoreOption = Annotated[

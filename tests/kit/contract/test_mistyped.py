@@ -1,11 +1,18 @@
 """sampletool/kit/contract/mistyped.py: probable mistakes are refused as names, and nothing else."""
 
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 
 from sampletool.kit.contract import mistyped
-from sampletool.kit.contract.mistyped import Mistyped, begins_as_json, check_name, check_path
+from sampletool.kit.contract.mistyped import (
+    Mistyped,
+    begins_as_json,
+    check_name,
+    check_path,
+    check_text,
+)
 from sampletool.kit.contract.text import NOTHING
 
 _CHECK_THE_SCRIPT = "Check the script that built this command line."
@@ -37,6 +44,20 @@ def test_a_path_that_is_probably_mistyped_is_refused_with_the_path_that_was_mean
         check_path(text)
 
     assert caught.value.suggestion == f"Did you mean '{meant}'?"
+
+
+@pytest.mark.parametrize("check", [check_name, check_text])
+def test_a_name_or_text_that_is_not_utf8_is_refused(check: Callable[[str], None]) -> None:
+    with pytest.raises(Mistyped) as caught:
+        check("caf\udce9")
+
+    assert str(caught.value) == "'caf\\xe9' is not UTF-8 text"
+    assert caught.value.suggestion == _CHECK_THE_SCRIPT
+
+
+def test_a_path_or_text_may_be_anything_else() -> None:
+    check_path("caf\udce9")
+    check_text(" café\n%20☃ ")
 
 
 _DASHES = {

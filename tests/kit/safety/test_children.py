@@ -125,6 +125,7 @@ def test_the_exit_code_the_log_and_the_end_of_the_output_are_kept(
     assert child_exit.exit_code == 3
     assert child_exit.output_tail.endswith("4999\n5000\nthe end\n")
     assert len(child_exit.output_tail) == 4096
+    assert child_exit.output_bytes == len(log_path.read_bytes())
     assert child_exit.log_path == log_path
     assert log_path.read_text() == "".join(f"{number}\n" for number in range(1, 5001)) + "the end\n"
 
@@ -140,6 +141,8 @@ def test_the_caller_chooses_the_size_of_the_tail(
         child_exit = next_exit(children)
 
     assert child_exit.output_tail == tail
+    is_whole = tail == "abcdef\n"
+    assert child_exit.output_bytes == (None if is_whole else 7)
 
 
 def test_the_tail_is_what_the_child_wrote_with_bytes_that_are_not_text_escaped(

@@ -120,6 +120,27 @@ def test_control_characters_in_the_tail_are_escaped(tool: Tool) -> None:
     assert failed["tail"] == "a       b \\x1b[31mred\nlast"
 
 
+def test_a_response_with_only_the_end_of_the_output_is_truncated(tool: Tool) -> None:
+    declare(tool, target("a", "seq 2000; exit 3"))
+
+    ran = tool("build")
+
+    (failed,) = ran.response["data"]["targets"]
+    assert ran.meta["truncated"]
+    assert failed["output_bytes"] == Path(failed["log"]).stat().st_size == 8893
+    assert len(failed["tail"]) == 4096
+
+
+def test_a_response_with_all_of_the_output_is_not_truncated(tool: Tool) -> None:
+    declare(tool, target("a", "echo why; exit 3"))
+
+    ran = tool("build")
+
+    (failed,) = ran.response["data"]["targets"]
+    assert "truncated" not in ran.meta
+    assert "output_bytes" not in failed
+
+
 def test_a_log_without_end_is_cut_and_the_response_says_how_much_is_missing(tool: Tool) -> None:
     declare(tool, target("a", "seq 9000000; exit 3"))
 

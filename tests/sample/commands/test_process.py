@@ -191,6 +191,31 @@ def test_the_response_has_the_first_of_many_columns_and_the_output_has_all(tool:
     assert 100 < len(ran.data["profile"]) < 1000
     assert len(ran.stdout) < 64 * 1024
     assert len(read(tool.cwd / "out.json")["columns"]) == 1000
+    assert ran.meta["truncated"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_truncated"),
+    [
+        (["x" * 200], False),
+        (["x" * 201], True),
+        (["1" + "0" * 200, "1"], True),
+        (["1", "2"], False),
+        ([*"aabbccddee", "a" * 201, "f"], False),
+    ],
+    ids=["fits", "too long", "long number", "numbers", "not shown"],
+)
+def test_a_response_that_shows_only_the_start_of_a_value_is_truncated(
+    tool: Tool, cells: list[str], is_truncated: bool
+) -> None:
+    (tool.cwd / "data.csv").write_text("\n".join(["a", *cells]) + "\n")
+
+    created = tool("process", "--input", "data.csv", "--output", "out.json")
+    reused = tool("process", "--input", "data.csv", "--output", "out.json")
+
+    assert created.meta.get("truncated", False) is is_truncated
+    assert reused.meta.get("truncated", False) is is_truncated
+    assert "truncated" not in created.data
 
 
 def test_control_characters_in_cells_are_escaped_in_the_response_only(tool: Tool) -> None:

@@ -55,6 +55,13 @@ def test_a_failing_check_is_reported_with_the_end_of_its_output(tool: Tool) -> N
     assert tool("test", "good").status == 0
 
 
+def test_a_report_with_only_the_end_of_the_output_is_truncated(tool: Tool) -> None:
+    declare(tool, check("good", "seq 20") + check("bad", "seq 2000; exit 5"))
+
+    assert "truncated" not in tool("test", "good").meta
+    assert tool("test", "bad").meta["truncated"]
+
+
 def test_stale_outputs_are_a_warning_or_built_first(tool: Tool) -> None:
     (tool.cwd / "in").write_text("one")
     declare(tool, target("a", "cp in x", inputs="'in'") + check("c", "grep -q two out/a/x", "'a'"))

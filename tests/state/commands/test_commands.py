@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sampletool.kit.testing.tool import Tool
 from sampletool.state.commands import _store
 from sampletool.state.errors import ERRORS_OF_READS, ERRORS_OF_WRITES
 from tests.state.support.specs import CHANGING_ERRORS, PROMISES, READING_ERRORS, wrong_promises
@@ -45,3 +46,26 @@ def test_a_changed_task_is_shown_with_its_claim_and_lease(
 def test_a_counter_is_shown_with_its_name_after_a_change() -> None:
     assert _store.Counter("hits", 3).lines() == ["3"]
     assert _store.Counter("hits", 3, "updated").lines() == ["hits = 3"]
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    ("args", "param"),
+    [
+        (["state", "set", "key", "x\udcff"], "VALUE"),
+        (["state", "set", "x\udcff", "value"], "KEY"),
+        (["task", "add", "mail", "good", "x\udcff"], "[BODY...]"),
+        (["task", "add", "x\udcff", "good"], "QUEUE"),
+        (["task", "finish", "ann:1", "--result", "x\udcff"], "--result"),
+        (["counter", "add", "x\udcff"], "NAME"),
+    ],
+)
+def test_text_that_is_not_utf8_is_refused_as_on_stdin(
+    tool: Tool, args: list[str], param: str
+) -> None:
+    refused = tool(*args)
+
+    assert (refused.status, refused.code) == (2, "USAGE_ERROR")
+    (mistake,) = refused.error["errors"]
+    assert mistake["param"] == param
+    assert mistake["message"].endswith("'x\\xff' is not UTF-8 text")

@@ -148,6 +148,13 @@ def test_a_report_of_a_worker_has_only_counts_that_are_known() -> None:
 
 
 def test_a_report_of_a_worker_has_a_line_for_each_failure() -> None:
-    failure = FailedAttempt(id="a", attempts=1, exit_status=7, tail="why\n", log=None)
+    failure = FailedAttempt(
+        id="a",
+        attempts=1,
+        exit_status=7,
+        tail="why\n",
+        output_bytes=None,
+        log=None,
+    )
 
     assert replace(REPORT, failures=[failure]).lines()[1:] == ["  a: exit code 7: why"]

@@ -94,6 +94,17 @@ def test_a_command_that_fails_is_tried_again_until_its_task_has_failed(
     assert tool("task", "list", "--status", "failed").data["tasks"][0]["id"] == "a"
 
 
+def test_a_report_with_only_the_end_of_the_output_is_truncated(tool: Tool, workspace: Path) -> None:
+    tool("task", "add", "mail", "x")
+    work = ["task", "work", "mail", "--until-empty", "--max-attempts", "1", "--", "sh", "-c"]
+
+    ran = tool(*work, "seq 2000; exit 3")
+
+    (failure,) = ran.response["data"]["failures"]
+    assert ran.meta["truncated"]
+    assert failure["output_bytes"] == Path(failure["log"]).stat().st_size
+
+
 def test_a_body_that_does_not_fit_into_the_environment_is_in_the_file(
     tool: Tool, workspace: Path
 ) -> None:

@@ -41,6 +41,7 @@ def command(
         str,
         typer.Argument(
             metavar="VALUE",
+            callback=_store.CHECK_TEXT,
             help=(
                 "Value to store. Valid JSON is stored as JSON, and anything else as text. "
                 "Use `-` to read the value from stdin."

@@ -170,6 +170,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[BODY...]",
+            callback=_store.CHECK_TEXT,
             help=(
                 "Description of each task, for the worker. Valid JSON is stored as JSON, and "
                 "anything else as text."

@@ -75,6 +75,7 @@ def command(
         str | None,
         typer.Option(
             metavar="VALUE",
+            callback=_store.CHECK_TEXT,
             help="Store this result with the task: JSON if it is valid JSON, otherwise text.",
         ),
     ] = None,
