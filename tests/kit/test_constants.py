@@ -481,6 +481,7 @@ CONSTANTS = (
 _PAGE = "more: one response is too large; less: callers need many calls"
 
 LIMITS = (
+    Limit("config get --max-chars", None, 1, None, "0: the value would always be left out"),
     Limit("config list --limit", 100, 1, 10_000, _PAGE),
     Limit("lock list --limit", 100, 1, 10_000, _PAGE),
     Limit("log --limit", 100, 1, 10_000, _PAGE),

@@ -115,11 +115,21 @@ def _find_problem_of_text(text: str) -> _Problem | None:
 def _find_problem_of_name(text: str) -> _Problem | None:
     """Return why the text cannot be a name, or None if it can."""
     # A path may have any bytes, but a name is stored and printed as text.
-    found = _find_problem_of_text(text)
-    if found is None:
-        found = _find_problem_of_path(text)
-    if found is not None:
-        return found
+    questions = (
+        _find_problem_of_text,
+        _find_problem_of_path,
+        _find_other_notation,
+        _find_unusual_letters,
+    )
+    for question in questions:
+        problem = question(text)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _find_other_notation(text: str) -> _Problem | None:
+    """Return why the text is a path, a URL or JSON. Return None if it is none of these."""
     without_parents = _PARENT_DIRECTORY.sub("", text)
     if text != without_parents:
         return _Problem("contains `../`, so it is a path and not a name", without_parents)
@@ -131,6 +141,11 @@ def _find_problem_of_name(text: str) -> _Problem | None:
         return _Problem("is JSON, not a name", text.strip('"'))
     if begins_as_json(text):
         return _Problem("is JSON, not a name")
+    return None
+
+
+def _find_unusual_letters(text: str) -> _Problem | None:
+    """Return which letters look like others, or None if there are none."""
     usual_letters = unicodedata.normalize("NFKC", text)
     if text != usual_letters:
         return _Problem("contains letters in an unusual form", usual_letters)
