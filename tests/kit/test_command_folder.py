@@ -14,6 +14,7 @@ from sampletool.kit.contract.errors import ExitStatus, UsageMistakes
 from sampletool.kit.global_options import HelpRequested
 from sampletool.kit.program import PROGRAM, __version__
 from sampletool.kit.safety.signals import Signals
+from sampletool.kit.testing.forked import function_program
 from sampletool.kit.testing.tool import Ran, Tool, ended
 
 _BOLD = "\x1b[1m"
@@ -401,63 +402,11 @@ def test_the_name_of_a_module_is_the_name_of_its_command(module_name: str, name:
 
 # Renamed and deprecated commands and options
 
-_RENAMED = """
-import sys, types
-from dataclasses import dataclass
-from typing import Annotated
-
-import typer
-
-from sampletool.kit import command_folder
-from sampletool.kit.contract.command_spec import CommandSpec
-from sampletool.kit.contract.deprecation import DeprecatedFlag
-from sampletool.kit.start import main
-
-@dataclass(frozen=True)
-class Painted:
-    color: str
-    def lines(self): return [self.color]
-
-def paint(
-    name: str,
-    tone: Annotated[
-        str,
-        typer.Option("--tone", "--colour", metavar="NAME", help="Use this tone."),
-        DeprecatedFlag("--colour", instead="Use --tone."),
-    ] = "red",
-    thick: Annotated[
-        bool,
-        typer.Option("--thick"),
-        DeprecatedFlag("--thick", instead="Lines have one width."),
-    ] = False,
-) -> Painted:
-    "Paint a thing."
-    return Painted(tone)
-
-def draw() -> Painted:
-    "Draw a thing."
-    return Painted("black")
-
-specs = {
-    "paint": CommandSpec(effect="nothing", former_names=("brush", "dye"), examples=("paint x",)),
-    "draw": CommandSpec(effect="nothing", deprecated="Use `tool paint`."),
-}
-for name, function in (("paint", paint), ("draw", draw)):
-    module = types.ModuleType(f"sampletool.kit.commands.{name}")
-    module.spec, module.command = specs[name], function
-    sys.modules[module.__name__] = module
-real_names = command_folder._names_in
-command_folder._names_in = lambda package: (
-    [*real_names(package), *specs] if package == "sampletool.kit.commands" else real_names(package)
-)
-sys.argv = ["tool", *sys.argv[1:]]
-sys.exit(main("sampletool"))
-"""
-
 
 def with_renamed_commands(tool: Tool, *args: str) -> Ran:
     """Run the tool with two more commands, one of which had other names before."""
-    return ended(tool.start(*args, program=["-c", _RENAMED]))
+    program = function_program("tests.kit.renamed_commands:main")
+    return ended(tool.start(*args, program=program))
 
 
 def warnings_of(ran: Ran) -> list[tuple[str, str]]:
