@@ -130,7 +130,7 @@ class Trial:
 
         `first` is the attempt that `prepare` has returned.
         """
-        still_readable = self._can_be_read(first)
+        still_readable = self._read_back(first)
         claimed = 0
         survived = 0
         hung = 0
@@ -142,7 +142,7 @@ class Trial:
                 hung += 1
             else:
                 claimed += 1
-                if self._can_be_read(attempt):
+                if self._read_back(attempt):
                     survived += 1
         return Tally(
             claimed=claimed,
@@ -171,10 +171,9 @@ class Trial:
             other_pids=other_pids,
         )
 
-    def _can_be_read(self, attempt: Attempt) -> bool:
-        """Run the command that reads a key, and return whether it shows the value of an attempt."""
-        # If one reader has hung, the others would probably hang, too. Each would take until the
-        # deadline.
+    def _read_back(self, attempt: Attempt) -> bool:
+        """Read the value of an attempt back. Return whether this gave the value."""
+        # If a reader hung, the next one would hang too, and take as long as the deadline again.
         if self._has_reader_hung:
             return False
         reader = self.sandbox.launch(self._candidate.get_command.fill(attempt.key))

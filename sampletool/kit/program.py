@@ -1,8 +1,15 @@
 """The names of the program: its package, its command, and the names that are built from these two.
 
-This is the only module of the kit that knows which package is the program, such as `ledger`:
+For a program `ledger` that has the kit in its own package:
 
-1. An entry point names it: `main(package="ledger")` in `ledger/__main__.py`.
+* PACKAGE is `ledger`, the package in which Python finds the code of the program.
+* KIT is `ledger.kit`. If the program depends on the kit, it is for example `sampletool.kit`.
+* PROGRAM is the command that users type. The package names it: `PROGRAM = "ledger"`.
+
+This is the only module of the kit that knows which package is the program. It finds out when it is
+imported, and the names do not change after that:
+
+1. An entry point names it before the import: `main(package="ledger")` in `ledger/__main__.py`.
 2. Otherwise, the variable KIT_PACKAGE names it. It is for the processes that developers and tests
    start from a module of the kit, such as `python -m sampletool.kit.new_command`.
 3. Otherwise, it is the package that contains the kit.

@@ -59,10 +59,13 @@ class _CoroutineWorker(Worker):
         self.position = self._find_position()
 
     def run_to_next_step(self) -> None:
-        """Set the next step. All further steps have the name of the last one."""
-        self.next_step = self._remaining_steps[0]
-        if len(self._remaining_steps) > 1:
-            self._remaining_steps.pop(0)
+        """Set the next step.
+
+        A coroutine may take more steps than the scenario names. They have the name of the last one.
+        """
+        self.next_step, *steps_after = self._remaining_steps
+        if steps_after:
+            self._remaining_steps = steps_after
 
     def take_step(self) -> None:
         """Run the coroutine until it is suspended or ends.

@@ -265,7 +265,7 @@ class EveryStepWorker(Worker):
         return TAKE in lock_effects
 
     def do_events(self, number: int) -> bool:
-        """Return False: each step has only one event, so no strike can come within a step."""
+        """Return False: each step has only one event, so no fault can come within a step."""
         return False
 
     def kill(self) -> None:

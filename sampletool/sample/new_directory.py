@@ -59,6 +59,7 @@ def _nearest_existing(directory: Path) -> Path:
     """
     while True:
         try:
+            # Not exists(): it would not raise the errors that this function should raise.
             directory.stat()
         except FileNotFoundError:
             directory = directory.parent

@@ -101,10 +101,11 @@ def send(
             if is_late or not _may_repeat(request, is_uncertain):
                 _give_up(request, failure.reason, is_uncertain)
         except ToolError as refusal:
-            if is_uncertain and request.repetition == "harmless":
-                # The first attempt may have made the change, and so have caused this refusal: the
-                # claim that it has released, for example, is no longer current. With a key or a
-                # fence, the store remembers the change, and does not refuse its repetition.
+            may_be_caused_by_first_attempt = is_uncertain and request.repetition == "harmless"
+            if may_be_caused_by_first_attempt:
+                # If the first attempt has released a claim, for example, the second one is refused
+                # because the claim is no longer current. With a key or a fence, the store
+                # remembers the change, and does not refuse its repetition.
                 reason = f"the second attempt was refused: {refusal.message}"
                 raise _outcome_unknown(request, reason) from refusal
             raise

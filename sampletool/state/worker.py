@@ -321,11 +321,11 @@ class Worker:
         """Return whether the queue has tasks that are neither done nor failed."""
         return self.store.task_left(self.options.queue, 1) > 0
 
-    def has_counted_failures(self) -> bool:
-        """Count the tasks of the queue that have failed already, unless this is done.
+    def count_earlier_failures(self) -> bool:
+        """Count the tasks of the queue that have failed before this worker, unless this is done.
 
-        Later, `find_failed_tasks` does not count these again. Return whether they are counted:
-        False if the store is unreachable.
+        `find_failed_tasks` then leaves them out. Return False if the store is unreachable, so that
+        they could not be counted.
         """
         if self._earlier_failures is None:
             with self.tolerate_outage():
@@ -333,7 +333,7 @@ class Worker:
         return self._earlier_failures is not None
 
     def find_failed_tasks(self) -> FailedTasks | None:
-        """Return the tasks that have failed since `has_counted_failures` counted the earlier ones.
+        """Return the tasks that have failed since `count_earlier_failures` counted the others.
 
         Other workers may have claimed some of them. Call this when the queue has no tasks left.
         Return None if the store is unreachable.
@@ -538,21 +538,30 @@ class Worker:
         """Start a command for each of the tasks that the request has claimed."""
         # Add all commands before the first one is started. A signal may keep the rest from being
         # started, and then `give_all_back` finds their tasks in `running`.
-        new_commands = []
-        for task in claim.tasks:
-            command = self._new_command(request, task)
-            new_commands.append(command)
-            self.running[command.name] = command
-        if any(task.generation > 1 for task in claim.tasks):
-            # An earlier worker has claimed this task, and may have been killed while its command
-            # ran. The command may still run.
+        new_commands = self._add_commands(request, claim.tasks)
+        # A new claim of the same task has a higher generation.
+        had_earlier_worker = any(task.generation > 1 for task in claim.tasks)
+        if had_earlier_worker:
+            # That worker may have been killed while its command ran. The command may still run.
             self.end_orphans(claim.earlier_places)
-        # The reply may have taken so long that the new leases are about to end.
+        # The reply may have taken so long that the new leases are about to end. This removes the
+        # commands of such leases from `running`.
         self._end_commands_in_time()
         for command in new_commands:
             has_its_lease = command.name in self.running
             if has_its_lease:
                 self._start(command)
+
+    def _add_commands(
+        self, request: _ClaimRequest, tasks: Iterable[Claimed]
+    ) -> list[_RunningCommand]:
+        """Add a command for each task to `running`, and return these commands. Start none."""
+        new_commands = []
+        for task in tasks:
+            command = self._new_command(request, task)
+            new_commands.append(command)
+            self.running[command.name] = command
+        return new_commands
 
     def _new_command(self, request: _ClaimRequest, task: Claimed) -> _RunningCommand:
         """Return a command for a task that was just claimed. It is not started here."""

@@ -85,7 +85,9 @@ class RecordedMessages:
     messages: Sequence[str]
 
     def __str__(self) -> str:
-        return " ".join(self.messages) or "nothing"
+        if not self.messages:
+            return "nothing"
+        return " ".join(self.messages)
 
 
 def prepare(directory: Path) -> None:

@@ -129,7 +129,9 @@ class Build:
     """Whether B has built while A's compiler was running."""
 
     def __str__(self) -> str:
-        return f"output of {self.output or '(nobody)'}"
+        if self.output == "":
+            return "output of (nobody)"
+        return f"output of {self.output}"
 
 
 def read_state(directory: Path) -> Build:

@@ -68,7 +68,10 @@ def prepare(directory: Path) -> None:
 
 def read_state(directory: Path) -> str:
     """Return the content of the file to which a planted link leads."""
-    return (directory / MINE).read_text() or "(empty)"
+    text = (directory / MINE).read_text()
+    if text == "":
+        return "(empty)"
+    return text
 
 
 def invariant(history: History) -> Iterator[str]:

@@ -112,7 +112,11 @@ def prepare(directory: Path) -> None:
 
 def read_state(directory: Path) -> str:
     """Return whether B is still at work or was stopped, as text."""
-    return (directory / "log").read_text() or "at work"
+    log = (directory / "log").read_text()
+    if log == "":
+        # B writes to the log only when it is stopped.
+        return "at work"
+    return log
 
 
 def invariant(history: History) -> Iterator[str]:

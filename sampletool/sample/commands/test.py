@@ -88,10 +88,12 @@ def test(
 
 def _needs_of(checks: list[Job]) -> list[str]:
     """Return the targets that these checks need, each once."""
-    needs: dict[str, None] = {}
+    needs = []
     for check in checks:
-        needs.update(dict.fromkeys(check.needs))
-    return list(needs)
+        for target in check.needs:
+            if target not in needs:
+                needs.append(target)
+    return needs
 
 
 def _check_that_needs_are_built(outputs: Outputs, needs: list[str]) -> None:

@@ -29,7 +29,9 @@ def all_errors(above: type[ToolError] = ToolError) -> list[type[ToolError]]:
     """Return the error classes of the kit and of each part."""
     for module in iter_modules(contract.__path__, f"{contract.__name__}."):
         import_module(module.name)
-    list(offered("errors"))
+    # offered() imports a module only when the loop asks for it.
+    for _module in offered("errors"):
+        continue
     # A command file can define errors too.
     own_commands()
     found = []

@@ -14,7 +14,9 @@ class JobDone:
     workers: Sequence[str]
 
     def __str__(self) -> str:
-        return " ".join(self.workers) or "nobody"
+        if not self.workers:
+            return "nobody"
+        return " ".join(self.workers)
 
 
 def do_job(worker: str) -> None:

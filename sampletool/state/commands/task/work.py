@@ -53,7 +53,7 @@ def _take_turns(worker: Worker, *, until_empty: bool) -> None:
     """Take turns. Return when no tasks are left if `until_empty`, and never otherwise."""
     has_shown_notice = False
     while True:
-        if until_empty and not worker.has_counted_failures():
+        if until_empty and not worker.count_earlier_failures():
             # The store is unreachable. Without this count, old failures would look like new ones.
             worker.wait()
             continue
