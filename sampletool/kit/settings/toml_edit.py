@@ -193,19 +193,28 @@ def _make_template(text: str, put_value: _PutValue) -> Template | None:
 
 def _add_key(text: str, document: TomlTable, path: KeyPath, value: TomlValue) -> str:
     """Return the text with a new key. Raise CannotEdit if every form changes something else too."""
-    new_text = _first_safe_form(text, document, path, value)
-    if new_text is None and not text.endswith("\n"):
-        # tomlkit 0.15 adds the key to the last line if that is a dotted key of three or more parts.
-        # So end the last line first.
-        ended_text = text + newline_of(text)
-        new_text = _first_safe_form(ended_text, document, path, value)
-        # A key in the middle of the file is no reason to change its last line. So accept only a key
-        # at the end.
-        if new_text is not None and not new_text.startswith(ended_text):
-            new_text = None
-    if new_text is None:
-        raise CannotEdit(path, _UNSAFE)
-    return new_text
+    for old_text in _texts_to_extend(text):
+        new_text = _first_safe_form(old_text, document, path, value)
+        if new_text is None:
+            continue
+        # A key in the middle of the file is no reason to end the last line.
+        if old_text == text or new_text.startswith(old_text):
+            return new_text
+    raise CannotEdit(path, _UNSAFE)
+
+
+def _texts_to_extend(text: str) -> list[str]:
+    """Return the text, and if its last line has no line end, also with one. Begin with the best."""
+    if text.endswith("\n"):
+        return [text]
+    ended_text = text + newline_of(text)
+    _, _, last_line = text.rpartition("\n")
+    if last_line and is_blank(last_line):
+        # The blanks would be the indentation of a new header.
+        return [ended_text, text]
+    # tomlkit 0.15 adds the key to the last line if that is a dotted key of three or more parts.
+    # Then it has to be ended first.
+    return [text, ended_text]
 
 
 def _first_safe_form(

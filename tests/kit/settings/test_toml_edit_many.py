@@ -82,6 +82,7 @@ def test_new_keys_change_nothing_else(text: str, paths: list[KeyPath]) -> None:
         ("[t]\n  a = 1\n\n# about u\n[u]\nx = 1\n", {"t.b": 2, "t.c": 3, "u.y": 4, "t.a": 5}),
         ("[t]\r\na = 1\r\n[u]\r\n", {"t.b": 2, "t.c": 3, "u.d": 4}),
         ("a = 1", {"b": 2, "c": 3}),
+        ("a = 1\n  ", {"b": 2, "c.d": 3}),
         ("[t]\n", {"new.a": 1, "new.b": 2, "t.x": 3}),
         ("t = {a = 1, b = 2}\n", {"t.a": 3, "t.b": 4}),
         ("t = {a = 1}\n", {"t.b": 2, "t.c": 3}),
@@ -96,6 +97,12 @@ def test_the_text_is_the_same_as_after_one_edit_for_each_key(
     new_text = set_all(text, with_paths(values))
 
     assert new_text == set_one_by_one(text, with_paths(values))
+
+
+def test_blanks_after_the_last_line_end_do_not_become_the_indentation_of_a_header() -> None:
+    new_text = set_all("a = {}\n  ", with_paths({"b.c": 1}))
+
+    assert new_text == "a = {}\n  \n[b]\nc = 1\n"
 
 
 def test_new_keys_of_a_table_with_dotted_keys_are_next_to_each_other() -> None:
