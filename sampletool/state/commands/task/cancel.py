@@ -6,10 +6,13 @@ from typing import Annotated
 import typer
 
 from ....kit.contract.errors import ToolError
+from ....kit.contract.expected import EXPECTED, to_tool_error
 from ....kit.contract.response import Effect
+from ....kit.contract.text import quoted
 from ....kit.global_options import DryRunOption
 from ...errors import NotAllCancelled, TaskEnded, TaskNotFound
 from ...store import Store
+from ...values import check_arguments
 from .. import _store
 
 spec = _store.changes(
@@ -46,8 +49,11 @@ class Cancelled:
 
 
 def _cancel_all(store: Store, ids: list[str]) -> tuple[Cancelled, list[ToolError]]:
-    """Cancel each task. Return what happened to each, and why some could not be cancelled."""
-    tasks = []
+    """Cancel each task. Return what happened to each, and why some could not be cancelled.
+
+    If the store fails before the end, raise its error with what happened to the tasks before.
+    """
+    tasks: list[CancelledTask] = []
     failures: list[ToolError] = []
     # An id that is given twice means one task.
     for task_id in dict.fromkeys(ids):
@@ -56,10 +62,21 @@ def _cancel_all(store: Store, ids: list[str]) -> tuple[Cancelled, list[ToolError
         except (TaskEnded, TaskNotFound) as error:
             failures.append(error)
             tasks.append(CancelledTask(task_id, ok=False, code=error.code))
+        except EXPECTED as error:
+            failure = to_tool_error(error)
+            if tasks:
+                # The error speaks of this task only: it may say that nothing was changed.
+                hint = f"The tasks before {quoted(task_id)} were handled. {failure.suggestion}"
+                failure = failure.with_data(_summarize(tasks)).with_hint(hint)
+            raise failure from error
         else:
             tasks.append(CancelledTask(task_id, ok=True, effect=effect))
+    return _summarize(tasks), failures
+
+
+def _summarize(tasks: list[CancelledTask]) -> Cancelled:
     is_changed = any(task.effect == "updated" for task in tasks)
-    return Cancelled(tasks, "updated" if is_changed else "unchanged"), failures
+    return Cancelled(tasks, "updated" if is_changed else "unchanged")
 
 
 def command(
@@ -78,6 +95,9 @@ def command(
     the command of a task is already running, its worker terminates it the next time it renews
     the lease. This can take up to a third of the lease.
     """
+    # Check all of them before the first one is cancelled.
+    for task_id in tasks:
+        check_arguments({"task": task_id})
     cancelled, failures = _cancel_all(_store.connect(ctx, store), tasks)
     failed = [task.id for task in cancelled.tasks if not task.ok]
     if failed and len(failed) < len(cancelled.tasks):
