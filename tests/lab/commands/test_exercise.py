@@ -27,6 +27,17 @@ def test_a_file_that_the_learner_has_changed_is_never_overwritten(tool: Tool) ->
     assert file.read_text() == "my work\n"
 
 
+def test_a_file_name_with_a_space_is_quoted_in_the_commands_to_copy(tool: Tool) -> None:
+    created = tool("lab", "exercise", "stale-lock", "--output", "my file.py", "--format", "text")
+    (tool.cwd / "my file.py").write_text("my work\n")
+
+    refused = tool("lab", "exercise", "stale-lock", "--output", "my file.py")
+
+    assert "lab try 'my file.py'" in created.text
+    assert "lab try 'my file.py'`" in refused.error["suggestion"]
+    assert "--output 'my file_2.py'`" in refused.error["suggestion"]
+
+
 def test_a_file_that_is_already_there_unchanged_is_fine(tool: Tool) -> None:
     tool("lab", "exercise", "stale-lock")
 

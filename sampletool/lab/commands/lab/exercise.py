@@ -1,6 +1,7 @@
 """Create the starter file of an exercise."""
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -41,9 +42,10 @@ class Exercise:
 
     def lines(self) -> list[str]:
         """Return the result as text, with the next commands."""
+        file = shlex.quote(os.path.relpath(self.output))
         return [
             f"{self.output}: {self.effect}",
-            f"Find the schedule that breaks it: {PROGRAM} lab try {os.path.relpath(self.output)}",
+            f"Find the schedule that breaks it: {PROGRAM} lab try {file}",
             "Then change the file until no schedule breaks.",
         ]
 
@@ -90,8 +92,9 @@ def command(
 
 def _hint(name: str, output: Path) -> str:
     """Return the hint for a learner whose file exists already, with commands to copy."""
-    other_output = output.with_stem(f"{output.stem}_2")
+    file = shlex.quote(str(output))
+    other_file = shlex.quote(str(output.with_stem(f"{output.stem}_2")))
     return (
-        f"To try your solution, run `{PROGRAM} lab try {output}`. To start again in another file, "
-        f"run `{PROGRAM} lab exercise {name} --output {other_output}`."
+        f"To try your solution, run `{PROGRAM} lab try {file}`. To start again in another file, "
+        f"run `{PROGRAM} lab exercise {name} --output {other_file}`."
     )
