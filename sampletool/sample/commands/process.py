@@ -152,6 +152,15 @@ def profile(
     return descriptions
 
 
+def check_output_path(text: str) -> None:
+    """Raise ValueError unless the text can be the path of the result."""
+    if text == "":
+        # It would mean the current directory, and the error about that one says how to replace it:
+        # "first delete it".
+        raise ValueError("the path is empty, as if it came from an unset variable")
+    check_path(text)
+
+
 def output_path(context: Context, output: str | None, *, dry_run: bool) -> Path:
     """Return the path of the result: the option --output, or a file of the session."""
     if output is not None:
@@ -172,7 +181,7 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE",
-            callback=checked_by(check_path),
+            callback=checked_by(check_output_path),
             help="Write the profile to this file.",
             show_default="result.json in the session directory",
         ),

@@ -351,7 +351,7 @@ def test_an_input_that_cannot_be_opened_is_reported_before_anything_is_created(
         (["--output", "no/such/out.json"], "FILE_NOT_FOUND"),
         (["--output", "data.csv/out.json"], "UNSAFE_PATH"),
         (["--output", "."], "OUTPUT_EXISTS"),
-        (["--output", ""], "OUTPUT_EXISTS"),
+        (["--output", ""], "USAGE_ERROR"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
@@ -674,3 +674,12 @@ def read_all(descriptor: int) -> bytes:
         pass
     os.close(descriptor)
     return content
+
+
+@pytest.mark.usefixtures("data")
+def test_an_empty_output_is_not_taken_for_the_current_directory(tool: Tool) -> None:
+    refused = tool("process", "--input", "data.csv", "--output", "")
+
+    assert refused.code == "USAGE_ERROR"
+    assert "the path is empty" in refused.error["message"]
+    assert "delete" not in refused.error["suggestion"]
