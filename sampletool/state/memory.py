@@ -93,9 +93,9 @@ class MemoryStore:
             copy = _Tables()
             self._tables.connection.backup(copy.connection)
             result = getattr(copy, verb)(*args, **options)
-            applied = copy.applied_write
-            if applied is not None:
-                await self._journal(applied.verb, applied.name)
+            write = copy.applied_write
+            if write is not None:
+                await self._journal(write.verb, write.name)
                 self._tables = copy
             return result
 

@@ -63,7 +63,7 @@ class RetryPolicy:
 
     @property
     def wait_seconds(self) -> float:
-        """How long to wait for a lock."""
+        """How long to wait for a lock: as long as the caller wants, but at most `max_seconds`."""
         wait_seconds = self.requested_wait_seconds
         if wait_seconds is None:
             wait_seconds = DEFAULT_WAIT_SECONDS

@@ -31,11 +31,11 @@ def update(
         raise ValueError("attempts must be at least 1")
     for attempt in range(attempts):
         try:
-            found = store.state_get(key)
+            stored_value = store.state_get(key)
         except KeyNotFound:
             value, version = None, 0
         else:
-            value, version = found.value, found.version
+            value, version = stored_value.value, stored_value.version
         try:
             return store.state_set(key, change(value), if_version=version)
         except VersionConflict:

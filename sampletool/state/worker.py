@@ -149,13 +149,13 @@ class FailedTasks:
     count: int
     """How many they are, whichever worker had claimed them."""
 
-    own: list[str]
-    """The ids of those that the worker itself had claimed."""
+    own_ids: list[str]
+    """The ids of the tasks that the worker itself had claimed."""
 
     @property
     def count_elsewhere(self) -> int:
-        """How many of them only other workers had claimed."""
-        return self.count - len(self.own)
+        """How many of the tasks only other workers had claimed."""
+        return self.count - len(self.own_ids)
 
 
 @dataclass(frozen=True)
@@ -321,19 +321,15 @@ class Worker:
         """Return whether the queue has tasks that are neither done nor failed."""
         return self.store.task_left(self.options.queue, 1) > 0
 
-    def count_earlier_failures(self) -> bool:
-        """Count the tasks of the queue that have failed before this worker, unless this is done.
+    def count_earlier_failures(self) -> None:
+        """Count the tasks of the queue that have failed before this worker claims its first one.
 
-        `find_failed_tasks` then leaves them out. Return False if the store is unreachable, so that
-        they could not be counted.
+        Later, `find_failed_tasks` returns only tasks that have failed since.
         """
-        if self._earlier_failures is None:
-            with self.tolerate_outage():
-                self._earlier_failures = self._count_failures()
-        return self._earlier_failures is not None
+        self._earlier_failures = self._count_failures()
 
     def find_failed_tasks(self) -> FailedTasks | None:
-        """Return the tasks that have failed since `count_earlier_failures` counted the others.
+        """Return the tasks that have failed since `count_earlier_failures` was called.
 
         Other workers may have claimed some of them. Call this when the queue has no tasks left.
         Return None if the store is unreachable.
@@ -341,15 +337,15 @@ class Worker:
         if self._earlier_failures is None:
             return None
         try:
-            own = [task_id for task_id in sorted(self.unfinished) if self._has_failed(task_id)]
+            own_ids = [task_id for task_id in sorted(self.unfinished) if self._has_failed(task_id)]
             new_failures = self._count_failures() - self._earlier_failures
         except _UNREACHABLE:
             return None
-        if new_failures < len(own):
+        if new_failures < len(own_ids):
             # Some of the tasks that had failed earlier were retried or removed since, so the
             # difference is too small. At least our own have failed.
-            new_failures = len(own)
-        return FailedTasks(count=new_failures, own=own)
+            new_failures = len(own_ids)
+        return FailedTasks(count=new_failures, own_ids=own_ids)
 
     def _count_failures(self) -> int:
         """Return how many tasks of the queue have failed, whenever that was."""
@@ -446,15 +442,16 @@ class Worker:
             logs=logs,
         )
 
-    def end_orphans(self, earlier_places: Iterable[str] = ()) -> None:
-        """End the commands whose worker was killed: nothing renews their leases any more.
+    def end_orphaned_commands(self, earlier_places: Iterable[str] = ()) -> None:
+        """Terminate commands that still run although their worker was killed.
 
-        Look for them in the place of this worker, and in `earlier_places`, which the store has
-        returned with a claim. See worker_place.py for what a place is.
+        No worker renews their leases any more. Look for them where this worker runs, and in
+        `earlier_places`. The store returns these with a claim: each is a `WorkerPlace` as text, and
+        says on which machine an earlier worker ran, and with which lock file.
         """
         places = {self._place}
-        for text in earlier_places:
-            place = WorkerPlace.from_text(text)
+        for encoded_place in earlier_places:
+            place = WorkerPlace.from_text(encoded_place)
             if place is not None:
                 places.add(place)
         for place in places:
@@ -491,7 +488,7 @@ class Worker:
             self._start_all(request, claim)
 
     def _give_pending_claim_back(self) -> None:
-        """Find out which tasks the claim without a reply has claimed, and add them to `unused`."""
+        """If a claim has got no reply, ask for its tasks, and add their claims to `unused`."""
         if self._pending_claim is None:
             return
         # A repetition that claims nothing new: it only returns what was claimed before.
@@ -501,7 +498,7 @@ class Worker:
             self.unused += [Fence(task.id, task.generation) for task in claim.tasks]
 
     def _send_claim(self, request: _ClaimRequest, *, is_repetition: bool = False) -> Claim | None:
-        """Send a claim to the store. Settle the task that is finished in the same step.
+        """Send a claim to the store. If it also finishes a task, settle the command of that task.
 
         Return None if this task could not be finished, because its own claim has ended: the store
         then claims nothing. Raise an error if no reply arrives.
@@ -543,7 +540,7 @@ class Worker:
         had_earlier_worker = any(task.generation > 1 for task in claim.tasks)
         if had_earlier_worker:
             # That worker may have been killed while its command ran. The command may still run.
-            self.end_orphans(claim.earlier_places)
+            self.end_orphaned_commands(claim.earlier_places)
         # The reply may have taken so long that the new leases are about to end. This removes the
         # commands of such leases from `running`.
         self._end_commands_in_time()
@@ -564,7 +561,7 @@ class Worker:
         return new_commands
 
     def _new_command(self, request: _ClaimRequest, task: Claimed) -> _RunningCommand:
-        """Return a command for a task that was just claimed. It is not started here."""
+        """Return the command for a task that was just claimed, without starting the command."""
         is_until_empty = self._earlier_failures is not None
         if is_until_empty:
             self.unfinished.add(task.id)
@@ -584,7 +581,7 @@ class Worker:
                 self.options.argv,
                 cwd=self.context.cwd,
                 env=self._environment(command),
-                make_log_path=partial(self._log_path, task),
+                make_log_path=partial(self._make_log_path, task),
             )
         except OSError as error:
             del self.running[command.name]
@@ -623,12 +620,12 @@ class Worker:
             environment["TOOL_TASK_BODY"] = text
         return environment
 
-    def _log_path(self, task: Claimed) -> Path:
-        """Return the file for the output of a command, and create its directory."""
+    def _make_log_path(self, task: Claimed) -> Path:
+        """Create the directory of the logs, and return the path of a command's log."""
         self._logs.mkdir(mode=PRIVATE_MODE, exist_ok=True)
         # An id may contain slashes, and a file name has at most 255 bytes.
-        shown_id = quote(task.id, safe="")[:_MAX_ID_IN_FILE_NAME]
-        return self._logs / f"{shown_id}.{task.generation}.log"
+        id_in_file_name = quote(task.id, safe="")[:_MAX_ID_IN_FILE_NAME]
+        return self._logs / f"{id_in_file_name}.{task.generation}.log"
 
     # Leases
 
@@ -648,7 +645,8 @@ class Worker:
             self._lose(command)
             return
         command.lease_ends_at = requested_at + self.options.lease_seconds
-        # If the command ignores that it was asked, it is asked again before this lease ends.
+        # The command may have been asked to exit before the old lease ended, and still run. Then
+        # `_end_in_time` asks it again before the new lease ends.
         command.is_asked_to_exit = False
 
     def _end_commands_in_time(self) -> None:

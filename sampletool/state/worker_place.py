@@ -82,8 +82,8 @@ def _is_own_lock_of_workers(path: Path) -> bool:
     if path.name != LOCK_NAME:
         return False
     try:
-        found = path.lstat()
+        status = path.lstat()
     except (OSError, ValueError):
         # ValueError: the path contains NUL.
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()

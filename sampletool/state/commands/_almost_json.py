@@ -15,7 +15,7 @@ _TOKEN = re.compile(
     | (?P<comment> //[^\n]* | /\*.*?\*/ | \#[^\n]* )
     | (?P<number> -?\d[\d.eE+-]* )
     | (?P<name> [A-Za-z_$][\w$]* ) (?P<colon> \s*: )?
-    | (?P<other> . )
+    | (?P<symbol> . )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -42,7 +42,8 @@ def correct_json(text: str) -> str | None:
     for token in _TOKEN.finditer(text):
         if token["comment"] is not None:
             continue
-        if token["other"] in ("}", "]"):
+        if token["symbol"] in ("}", "]"):
+            # JSON does not allow a comma after the last member.
             corrected = _without_last_comma(corrected)
         corrected += _correct_token(token)
     try:

@@ -46,8 +46,10 @@ def parse_value(text: str, context: Context) -> Any:
             )
             raise InvalidValues(mistake) from error
         if text.lstrip().startswith(("{", "[")):
-            shown = quoted(text[:_MAX_SHOWN_CHARACTERS])
-            context.warn("NOT_JSON", f"{shown} is stored as text, because it is not JSON: {error}.")
+            start_of_text = quoted(text[:_MAX_SHOWN_CHARACTERS])
+            context.warn(
+                "NOT_JSON", f"{start_of_text} is stored as text, because it is not JSON: {error}."
+            )
         return text
     is_number = isinstance(value, (int, float))
     if is_number and json.dumps(value) != text:
@@ -76,10 +78,11 @@ def parse_json(text: str) -> Any:
     """
     try:
         value = json.loads(text, object_pairs_hook=_unique_members)
-        # Raises ValueError for NaN and infinite numbers.
+        # Only to raise ValueError for NaN and infinite numbers.
         json.dumps(value, allow_nan=False)
         is_too_deep = _is_deeper_than(value, _MAX_DEPTH)
     except RecursionError:
+        # It is even deeper than the parser of Python can read.
         is_too_deep = True
     if is_too_deep:
         raise ValueError(f"it is nested more than {_MAX_DEPTH} deep")

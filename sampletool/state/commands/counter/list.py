@@ -41,7 +41,7 @@ def command(
 ) -> Counters:
     """List the counters, sorted by name."""
     # One more than the page has: it shows whether there is another page.
-    found = _store.connect(ctx, store).counter_list(after or "", limit + 1)
-    page = first_page(found, limit, _name)
+    names_and_values = _store.connect(ctx, store).counter_list(after or "", limit + 1)
+    page = first_page(names_and_values, limit, _name)
     counters = [_store.Counter(name, value) for name, value in page.rows]
     return Counters(counters, page.next_cursor)

@@ -51,12 +51,12 @@ def command(
     max_chars: MaxCharsOption = None,
 ) -> ShownValue:
     """Show a value and its version."""
-    found = _store.connect(ctx, store).state_get(key)
-    shown = excerpt(found.value, max_chars)
+    stored_value = _store.connect(ctx, store).state_get(key)
+    value_excerpt = excerpt(stored_value.value, max_chars)
     return ShownValue(
-        key=found.key,
-        value=shown.value,
-        version=found.version,
-        expires_at=found.expires_at,
-        length=shown.length,
+        key=stored_value.key,
+        value=value_excerpt.value,
+        version=stored_value.version,
+        expires_at=stored_value.expires_at,
+        length=value_excerpt.length,
     )

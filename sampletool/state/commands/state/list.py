@@ -54,11 +54,11 @@ class Values:
 
 
 def _to_listed_value(value: Value) -> ListedValue:
-    shown = excerpt(value.value)
+    value_excerpt = excerpt(value.value)
     return ListedValue(
         key=value.key,
-        value=shown.value,
-        length=shown.length,
+        value=value_excerpt.value,
+        length=value_excerpt.length,
         version=value.version,
         expires_at=value.expires_at,
     )
@@ -83,7 +83,7 @@ def command(
     Values longer than 200 characters are cut off. To see a whole value, use `state get`.
     """
     # One more than the page has: it shows whether there is another page.
-    found = _store.connect(ctx, store).state_list(prefix, after or "", limit + 1)
-    listed = [_to_listed_value(value) for value in found]
-    page = first_page(listed, limit, _key)
+    values = _store.connect(ctx, store).state_list(prefix, after or "", limit + 1)
+    listed_values = [_to_listed_value(value) for value in values]
+    page = first_page(listed_values, limit, _key)
     return Values(page.rows, page.next_cursor)

@@ -22,16 +22,19 @@ spec = _store.changes(
 )
 
 
-def _first_value(opened: Store, key: str, written: Written) -> Any:
-    """Return the value of an earlier write that was replayed: it can differ from this command's.
+def _value_of_earlier_write(opened_store: Store, key: str, earlier_write: Written) -> Any:
+    """Return the value that an earlier command has set. Return None if it was changed since.
 
-    Return None if it has been replaced or removed since.
+    An earlier command with the same idempotency key or fence can have set another value than this
+    command, which then changes nothing.
     """
     try:
-        found = opened.state_get(key)
+        stored_value = opened_store.state_get(key)
     except KeyNotFound:
         return None
-    return found.value if found.version == written.version else None
+    if stored_value.version != earlier_write.version:
+        return None
+    return stored_value.value
 
 
 def command(
@@ -73,19 +76,22 @@ def command(
         text = read_input("-", ctx.obj.signals, allow_empty=allow_empty).removesuffix("\n")
     else:
         text = value
-    parsed = text if as_text else parse_value(text, ctx.obj)
-    opened = _store.connect(ctx, store)
-    written = opened.state_set(
+    new_value = text if as_text else parse_value(text, ctx.obj)
+    opened_store = _store.connect(ctx, store)
+    written = opened_store.state_set(
         key,
-        parsed,
+        new_value,
         if_version=if_version,
         expires_ms=expires,
         once=Once(idempotency_key, fence),
     )
+    current_value = new_value
+    if written.replayed:
+        current_value = _value_of_earlier_write(opened_store, key, written)
     return _store.ValueChanged(
         key=key,
         version=written.version,
         effect=written.effect,
-        value=_first_value(opened, key, written) if written.replayed else parsed,
+        value=current_value,
         replayed=written.replayed,
     )

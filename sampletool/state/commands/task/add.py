@@ -107,7 +107,8 @@ def _parse_bodies(
 
 
 def _no_tasks_on_stdin() -> Mistake:
-    """Return the mistake about a stdin without tasks: the program before it has probably failed."""
+    """Return the mistake for a stdin that contains no tasks."""
+    # Probably, the program that should have written them has failed.
     return Mistake(
         param="--from-file",
         code="INVALID_VALUE",
@@ -128,8 +129,8 @@ def _parse_lines(content: str, file: str) -> tuple[list[NewTask], list[Mistake]]
             tasks.append(_parse_line(line))
         except ValueError as error:
             problem = f"line {number} of {file}: {error}"
-            shown = line[:_MAX_SHOWN_CHARACTERS]
-            mistakes.append(Mistake("--from-file", "INVALID_VALUE", problem, shown))
+            start_of_line = line[:_MAX_SHOWN_CHARACTERS]
+            mistakes.append(Mistake("--from-file", "INVALID_VALUE", problem, start_of_line))
     return tasks, mistakes
 
 
@@ -151,16 +152,24 @@ def _is_task(value: Any) -> bool:
     return "id" not in value or isinstance(value["id"], str)
 
 
-def _show(added: Added, tasks: list[NewTask], *, is_forecast: bool) -> list[AddedTask]:
-    """Return what happened to each task. A forecast does not show random ids: they will differ."""
+def _describe_added_tasks(added: Added) -> list[AddedTask]:
+    """Return the id of each task, and what happened to it."""
+    return [AddedTask(effect=effect, id=task_id) for task_id, effect in added.effects]
+
+
+def _describe_forecast(added: Added, tasks: list[NewTask]) -> list[AddedTask]:
+    """Return what would happen to each task.
+
+    The random id of a task without an id is left out: without --dry-run, it will be another one.
+    """
     if added.replayed:
-        # These are the tasks of the earlier command, which can be others.
-        return [AddedTask(effect=effect, id=task_id) for task_id, effect in added.effects]
-    shown = []
-    for task, (task_id, effect) in zip(tasks, added.effects, strict=True):
-        shown_id = task.id if is_forecast else task_id
-        shown.append(AddedTask(effect=effect, id=shown_id))
-    return shown
+        # The store would add nothing, and return the tasks of an earlier command with the same key.
+        # These can be other tasks than `tasks`, and their ids are known.
+        return _describe_added_tasks(added)
+    forecast = []
+    for task, (_random_id, effect) in zip(tasks, added.effects, strict=True):
+        forecast.append(AddedTask(effect=effect, id=task.id))
+    return forecast
 
 
 def command(
@@ -221,11 +230,14 @@ def command(
         delay_ms=delay,
         max_attempts=max_attempts,
     )
-    shown = _show(added, tasks, is_forecast=dry_run)
-    has_created = any(task.effect == "created" for task in shown)
+    if dry_run:
+        described_tasks = _describe_forecast(added, tasks)
+    else:
+        described_tasks = _describe_added_tasks(added)
+    has_created = any(task.effect == "created" for task in described_tasks)
     return AddedTasks(
         queue=queue,
-        tasks=shown,
+        tasks=described_tasks,
         effect="created" if has_created else "unchanged",
         replayed=added.replayed,
     )

@@ -75,8 +75,10 @@ def _cancel_all(store: Store, ids: list[str]) -> tuple[Cancelled, list[ToolError
 
 
 def _summarize(tasks: list[CancelledTask]) -> Cancelled:
-    is_changed = any(task.effect == "updated" for task in tasks)
-    return Cancelled(tasks, "updated" if is_changed else "unchanged")
+    """Return the result for these tasks. Its effect is "updated" if at least one was cancelled."""
+    has_cancelled = any(task.effect == "updated" for task in tasks)
+    effect_of_all: Effect = "updated" if has_cancelled else "unchanged"
+    return Cancelled(tasks, effect_of_all)
 
 
 def command(

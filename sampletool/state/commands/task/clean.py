@@ -49,12 +49,12 @@ def command(
     After a task was removed, its ID can be used again. Tasks are removed a few hundred at a time,
     so that other commands do not have to wait long.
     """
-    opened = _store.connect(ctx, store)
+    opened_store = _store.connect(ctx, store)
     statuses = status.split(",")
-    cleaned = opened.task_clean(older_than, statuses)
-    removed = cleaned.removed
-    while cleaned.next_position > 0:
+    page = opened_store.task_clean(older_than, statuses)
+    removed_count = page.removed
+    while page.next_position > 0:
         ctx.obj.signals.check()
-        cleaned = opened.task_clean(older_than, statuses, cleaned.next_position)
-        removed += cleaned.removed
-    return Cleaned(removed, "deleted" if removed else "unchanged")
+        page = opened_store.task_clean(older_than, statuses, page.next_position)
+        removed_count += page.removed
+    return Cleaned(removed_count, "deleted" if removed_count else "unchanged")

@@ -74,15 +74,15 @@ class Tasks:
 
 
 def _to_listed_task(task: TaskState) -> ListedTask:
-    body = excerpt(task.body)
+    body_excerpt = excerpt(task.body)
     return ListedTask(
         id=task.id,
         queue=task.queue,
         status=task.status,
         generation=task.generation,
         attempts=task.attempts,
-        body=body.value,
-        body_length=body.length,
+        body=body_excerpt.value,
+        body_length=body_excerpt.length,
         claimed_by=task.claimed_by,
         claimed_at=task.claimed_at,
         lease_expires_at=task.lease_expires_at,
@@ -120,18 +120,18 @@ def command(
     The list shows the status of each task, and which worker has claimed it. Bodies longer than 200
     characters are cut off. To see a whole body, use `task show`.
     """
-    opened = _store.connect(ctx, store)
+    opened_store = _store.connect(ctx, store)
     # One more than the page has: it shows whether there is another page.
-    found = opened.task_list(
+    tasks = opened_store.task_list(
         queue,
         status,
         read_number(after),
         limit + 1,
         newest_first=newest,
     )
-    listed = [_to_listed_task(task) for task in found]
-    page = first_page(listed, limit, _position)
+    listed_tasks = [_to_listed_task(task) for task in tasks]
+    page = first_page(listed_tasks, limit, _position)
     left = None
     if queue is not None and status is None:
-        left = opened.task_left(queue)
+        left = opened_store.task_left(queue)
     return Tasks(page.rows, left, page.next_cursor)

@@ -21,6 +21,6 @@ def command(
     Any worker can then claim the task again. If this was its last attempt, it is marked as failed
     instead.
     """
-    opened = _store.connect(ctx, store)
-    effect = opened.task_release(claim.task, claim.generation, delay_ms=delay)
+    opened_store = _store.connect(ctx, store)
+    effect = opened_store.task_release(claim.task, claim.generation, delay_ms=delay)
     return _store.TaskChanged(claim.task, effect, claim.generation)

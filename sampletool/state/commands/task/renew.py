@@ -25,8 +25,8 @@ def command(
     The new lease starts now. If the old one has already expired, the command fails, even if no
     other worker has claimed the task.
     """
-    opened = _store.connect(ctx, store)
-    expires_at = opened.task_renew(claim.task, claim.generation, lease_ms=lease)
+    opened_store = _store.connect(ctx, store)
+    expires_at = opened_store.task_renew(claim.task, claim.generation, lease_ms=lease)
     return _store.TaskChanged(
         id=claim.task,
         effect="updated",

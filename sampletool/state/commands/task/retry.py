@@ -69,24 +69,24 @@ def command(
     if (task is None) == (all_of is None):
         problem = "pass the ID of a task, or --all QUEUE"
         raise InvalidValues(Mistake("TASK", "INVALID_VALUE", problem))
-    opened = _store.connect(ctx, store)
+    opened_store = _store.connect(ctx, store)
     if task is not None:
-        effect = opened.task_retry(task)
+        effect = opened_store.task_retry(task)
         return Retried(1 if effect == "updated" else 0, effect, task)
-    retried = _retry_all(ctx, opened, str(all_of), dry_run=dry_run)
-    return Retried(retried, "updated" if retried else "unchanged")
+    retried_count = _retry_all(ctx, opened_store, str(all_of), dry_run=dry_run)
+    return Retried(retried_count, "updated" if retried_count else "unchanged")
 
 
-def _retry_all(ctx: typer.Context, opened: Store, queue: str, *, dry_run: bool) -> int:
+def _retry_all(ctx: typer.Context, opened_store: Store, queue: str, *, dry_run: bool) -> int:
     """Free all failed tasks of a queue, in steps. Return how many there were."""
     if dry_run:
         # A step that changes nothing would find the same tasks again and again.
-        (stats,) = opened.task_stats(queue)
+        (stats,) = opened_store.task_stats(queue)
         return stats.failed
-    retried = 0
+    retried_count = 0
     while True:
         ctx.obj.signals.check()
-        freed = opened.task_retry_all(queue, _TASKS_AT_ONCE)
-        retried += freed
-        if freed == 0:
-            return retried
+        freed_count = opened_store.task_retry_all(queue, _TASKS_AT_ONCE)
+        retried_count += freed_count
+        if freed_count == 0:
+            return retried_count

@@ -51,12 +51,10 @@ def work(worker: Worker, *, until_empty: bool) -> WorkReport:
 
 def _take_turns(worker: Worker, *, until_empty: bool) -> None:
     """Take turns. Return when no tasks are left if `until_empty`, and never otherwise."""
+    if until_empty:
+        _count_earlier_failures(worker)
     has_shown_notice = False
     while True:
-        if until_empty and not worker.count_earlier_failures():
-            # The store is unreachable. Without this count, old failures would look like new ones.
-            worker.wait()
-            continue
         worker.turn()
         if until_empty and _is_queue_empty(worker):
             return
@@ -64,6 +62,20 @@ def _take_turns(worker: Worker, *, until_empty: bool) -> None:
             worker.context.progress(_waiting_notice(worker, until_empty))
             has_shown_notice = True
         worker.wait()
+
+
+def _count_earlier_failures(worker: Worker) -> None:
+    """Count the tasks that have failed already. If the store is unreachable, wait for it.
+
+    Without this count, old failures would look like new ones.
+    """
+    has_counted = False
+    while not has_counted:
+        with worker.tolerate_outage():
+            worker.count_earlier_failures()
+            has_counted = True
+        if not has_counted:
+            worker.wait()
 
 
 def _is_queue_empty(worker: Worker) -> bool:
@@ -101,11 +113,11 @@ def _report_empty_queue(worker: Worker) -> WorkReport:
         raise TasksFailedElsewhere(
             count=failed.count,
             elsewhere=failed.count_elsewhere,
-            failed=failed.own,
+            failed=failed.own_ids,
             data=report,
         )
     if failed.count > 0:
-        raise TasksFailed(count=failed.count, failed=failed.own, data=report)
+        raise TasksFailed(count=failed.count, failed=failed.own_ids, data=report)
     return report
 
 
@@ -180,5 +192,5 @@ def command(
         store_url=store,
     )
     worker = Worker(context, options)
-    worker.end_orphans()
+    worker.end_orphaned_commands()
     return work(worker, until_empty=until_empty)
