@@ -36,7 +36,7 @@ KEY_LIFETIME_MS = 24 * 60 * 60 * 1000
 
 
 class Fence(NamedTuple):
-    """A claim of a task, as a condition of a write."""
+    """The task and the generation of a claim. A write can have them as its condition."""
 
     task: str
     generation: int
@@ -71,6 +71,7 @@ class Counted(NamedTuple):
     value: int
     effect: Effect
     replayed: bool = False
+    """Whether the change was made before. Then this is the remembered result."""
 
 
 Repetition = Literal["harmless", "same key", "same fence", "unsafe"]

@@ -142,10 +142,10 @@ local function unlist(task)
 end
 
 -- List a task under this status, and change these fields of the task: name, value, name, value …
--- One command changes them all: each command of a call is written to the append-only file.
+-- One command changes all fields, because each command of a call goes to the append-only file.
 --
 -- A task is listed as `claimed` until a claim notices that its lease has expired.
-local function show_as(task, status, ...)
+local function list_under(task, status, ...)
   if task.shown ~= status then
     unlist(task)
     write('ZADD', key('status', status), task.position, task.id)
@@ -179,14 +179,15 @@ local function find_due(queue, set)
   return redis.call('ZRANGEBYSCORE', key(set, queue), '-inf', now, 'LIMIT', 0, MAX_LOOKED_AT)
 end
 
--- Move tasks whose delay or lease is over to `free`. One that has failed is moved nowhere.
+-- Move tasks whose delay or lease is over to `free`. A task that has failed leaves its set, and is
+-- not moved to another one.
 local function free_due(queue)
   for _, set in ipairs({'expired', 'later', 'leased'}) do
     for _, id in ipairs(find_due(queue, set)) do
       local task = load(id)
       write('ZREM', key(set, queue), id)
       if task.shown ~= task.current_status then
-        show_as(task, task.current_status)
+        list_under(task, task.current_status)
       end
       if task.current_status ~= 'failed' then
         write('ZADD', key('free', queue), task.position, id)
@@ -454,7 +455,7 @@ function verbs.task_claim(queue, worker, lease, count, max_attempts, request, is
     local generation = as_text(task.generation + 1)
     local attempts = as_text(task.attempts + 1)
     local max = task.own_max ~= '' and task.own_max or max_attempts
-    show_as(task, 'claimed', 'status', 'claimed', 'generation', generation,
+    list_under(task, 'claimed', 'status', 'claimed', 'generation', generation,
       'attempts', attempts, 'max', max, 'by', worker, 'at', as_text(now), 'due', ends,
       'request', request, 'place', place ~= '' and place or task.place)
     write('ZREM', key('free', queue), id)
@@ -483,13 +484,13 @@ function verbs.task_finish(id, generation, result)
   if task.status == 'done' then
     return 'unchanged'
   end
-  show_as(task, 'done', 'status', 'done', 'due', '', 'ended', as_text(now), 'result', result)
+  list_under(task, 'done', 'status', 'done', 'due', '', 'ended', as_text(now), 'result', result)
   dequeue(task)
   return 'updated'
 end
 
--- Store how an attempt failed.
-local function note_failure(task, exit_code, tail)
+-- Add the exit code of a failed attempt to its task, and store the end of the output.
+local function add_exit_code(task, exit_code, tail)
   local codes = {}
   for code in string.gmatch(task.exits .. ' ' .. exit_code, '%S+') do
     codes[#codes + 1] = code
@@ -507,18 +508,18 @@ function verbs.task_release(id, generation, delay, exit_code, tail, unused)
     return 'unchanged'
   end
   if exit_code ~= '' then
-    note_failure(task, exit_code, tail)
+    add_exit_code(task, exit_code, tail)
   end
   dequeue(task)
   local is_unused = unused == '1'
   if task.is_last_attempt and not is_unused then
-    show_as(task, 'failed', 'status', 'failed', 'by', '', 'at', '', 'due', '',
+    list_under(task, 'failed', 'status', 'failed', 'by', '', 'at', '', 'due', '',
       'ended', as_text(now))
     return 'updated'
   end
   local due = now + tonumber(delay)
   local attempts = is_unused and as_text(task.attempts - 1) or task.attempts
-  show_as(task, 'free', 'status', 'free', 'by', '', 'at', '',
+  list_under(task, 'free', 'status', 'free', 'by', '', 'at', '',
     'due', due > now and as_text(due) or '', 'ended', '', 'attempts', attempts)
   enqueue(task.queue, id, task.position, due)
   return 'updated'
@@ -561,7 +562,7 @@ end
 --
 -- A page needs up to `count` tasks. A task that is listed as claimed may have another status, so look
 -- at more of these. All other tasks have the status that they are listed under, so `count` is enough.
-local function find_of_status(queue, status, after, newest, count)
+local function find_with_status(queue, status, after, newest, count)
   local sets = {status}
   if status == 'expired' or status == 'failed' then
     sets = {status, 'claimed'}
@@ -613,7 +614,7 @@ function verbs.task_list(queue, status, after, limit, newest)
   local next_cursor = nil
   local count = math.min(tonumber(limit), MAX_LOOKED_AT)
   if status ~= '' and is_migrated() then
-    ids, next_cursor = find_of_status(queue, status, after, newest, count)
+    ids, next_cursor = find_with_status(queue, status, after, newest, count)
   else
     if status ~= '' then
       -- It is not known how many of these tasks have the status.
@@ -671,7 +672,7 @@ function verbs.migrate()
   local found = find_after(key('tasks'), reached, '0', MAX_LOOKED_AT)
   for _, one in ipairs(found) do
     local task = load(one.id)
-    show_as(task, task.current_status)
+    list_under(task, task.current_status)
     write('SADD', key('queues'), task.queue)
     reached = task.position
   end
@@ -714,7 +715,7 @@ function verbs.task_retry(id)
   if task.current_status ~= 'failed' then
     refuse('TASK_NOT_FAILED', id, task.current_status)
   end
-  show_as(task, 'free', 'status', 'free', 'attempts', '0', 'due', '', 'by', '', 'at', '',
+  list_under(task, 'free', 'status', 'free', 'attempts', '0', 'due', '', 'by', '', 'at', '',
     'ended', '', 'generation', as_text(task.generation + 1))
   dequeue(task)
   enqueue(task.queue, id, task.position, 0)
@@ -746,7 +747,7 @@ function verbs.task_cancel(id)
     refuse('TASK_ENDED', id, status)
   end
   -- The new generation ends the claim, if there is one.
-  show_as(task, 'cancelled', 'status', 'cancelled', 'due', '', 'by', '', 'at', '',
+  list_under(task, 'cancelled', 'status', 'cancelled', 'due', '', 'by', '', 'at', '',
     'ended', as_text(now), 'generation', as_text(task.generation + 1))
   dequeue(task)
   return 'updated'

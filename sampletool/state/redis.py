@@ -82,7 +82,7 @@ _CANNOT_SAVE = "MISCONF"
 Nearly always, its disk is full. The driver has no class for this error.
 """
 
-_NOT_DONE = (
+_ERRORS_BEFORE_EXECUTION = (
     exceptions.ResponseError,
     exceptions.BusyLoadingError,
     exceptions.MaxConnectionsError,
@@ -395,7 +395,7 @@ class RedisStore(Store):
         if _is_failure_of_command(error):
             harmless_text = _QUOTED.split(str(error))[0]
             return errors.StoreFailure(self._shown_url, harmless_text)
-        was_certainly_not_done = isinstance(error, _NOT_DONE)
+        was_certainly_not_done = isinstance(error, _ERRORS_BEFORE_EXECUTION)
         return NoReply(
             _temporary_reason(error),
             was_sent=was_sent and not was_certainly_not_done,

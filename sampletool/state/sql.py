@@ -24,7 +24,7 @@ from .values import decode
 
 T = TypeVar("T")
 
-_FORGOTTEN_AT_ONCE = 20
+_MAX_FORGOTTEN_RESULTS = 20
 """How many expired results a write removes. More would make one write slow."""
 
 _connections_of_parents: list[Any] = []
@@ -209,7 +209,7 @@ def _remember(db: Session, write: Write, data: Any) -> None:
         f"""
         DELETE FROM tool_once WHERE key IN (
             SELECT key FROM tool_once WHERE expires_at <= {db.now}
-            LIMIT {_FORGOTTEN_AT_ONCE} {db.skip_locked}
+            LIMIT {_MAX_FORGOTTEN_RESULTS} {db.skip_locked}
         )
         """
     )

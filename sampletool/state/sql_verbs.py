@@ -57,18 +57,18 @@ _LEASE_HAS_EXPIRED = f"status = 'claimed' AND due_at BETWEEN 1 AND {_NOW}"
 The `due_at` of a claimed task is the end of its lease.
 """
 
-_FREED_AT_ONCE = 500
+_MAX_FREED_TASKS = 500
 """How many expired leases one claim processes. More would make one claim slow."""
 
-_SWEPT_AT_ONCE = 20
+_MAX_SWEPT_VALUES = 20
 """How many expired values one write removes."""
 
 
-_FREED_BY_HAND = """
+_RETRY_ASSIGNMENTS = """
     status = 'free', attempts = 0, due_at = 0, ended_at = NULL,
     claimed_by = NULL, claimed_at = NULL, generation = generation + 1
 """
-"""What changes in a failed task that is tried again."""
+"""The assignments of an UPDATE that makes a failed task free, with no attempts so far."""
 
 _TASK_COLUMNS = f"""
     id, queue, {_CURRENT_STATUS} AS current_status, generation, attempts, claimed_by, claimed_at,
@@ -374,7 +374,7 @@ def _sweep_values(db: Session, key: str, now: int) -> None:
     expired_values = db.rows(
         f"""
         SELECT key, version FROM tool_state WHERE expires_at <= :now AND key <> :key
-        LIMIT {_SWEPT_AT_ONCE} {db.skip_locked}
+        LIMIT {_MAX_SWEPT_VALUES} {db.skip_locked}
         """,
         now=now,
         key=key,
@@ -504,7 +504,7 @@ def _find_claimed(db: Session, queue: str, request_id: str) -> list[tuple[Any, .
 
 
 def _free_expired(db: Session, queue: str) -> None:
-    """Let tasks be claimed whose delay is over or whose lease has expired: up to _FREED_AT_ONCE.
+    """Let tasks be claimed whose delay is over or whose lease has expired: up to _MAX_FREED_TASKS.
 
     Such a task gets the `due_at` 0. But if the expired lease was that of the last attempt, the task
     has failed: its `due_at` becomes NULL, and it ended when the lease expired.
@@ -523,7 +523,7 @@ def _free_expired(db: Session, queue: str) -> None:
         WHERE position IN (
             SELECT position FROM tool_tasks
             WHERE queue = :queue AND due_at > 0 AND due_at <= (SELECT {db.now})
-            ORDER BY due_at, position LIMIT {_FREED_AT_ONCE} {db.skip_locked}
+            ORDER BY due_at, position LIMIT {_MAX_FREED_TASKS} {db.skip_locked}
         )
         """,
         queue=queue,
@@ -660,7 +660,7 @@ def task_retry(db: Session, task: str) -> str:
         return "unchanged"
     if locked_task.status != "failed":
         raise TaskNotFailed(task=task, status=locked_task.status)
-    db.rows(f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id", id=task)
+    db.rows(f"UPDATE tool_tasks SET {_RETRY_ASSIGNMENTS} WHERE id = :id", id=task)
     return "updated"
 
 
@@ -671,7 +671,7 @@ def task_retry_all(db: Session, queue: str, limit: int) -> int:
     failed_ids += _lock_expired_last_attempts(db, queue, limit - len(failed_ids))
     failed_rows = [{"id": task_id} for task_id in failed_ids]
     freed_rows = db.execute_each(
-        f"UPDATE tool_tasks SET {_FREED_BY_HAND} WHERE id = :id",
+        f"UPDATE tool_tasks SET {_RETRY_ASSIGNMENTS} WHERE id = :id",
         failed_rows,
     )
     return len(freed_rows)

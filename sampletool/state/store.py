@@ -241,13 +241,13 @@ class Store(ABC):
             "max_attempts": max_attempts,
         }
         # What the caller has passed, and not the random ids: a repetition gets other random ids.
-        compared: list[Any] = [[task.id, task.body] for task in tasks]
+        compared_values: list[Any] = [[task.id, task.body] for task in tasks]
         # Defaults are left out. So the hash is the same as in older versions without these options.
         if delay_ms:
-            compared.append(delay_ms)
+            compared_values.append(delay_ms)
         if max_attempts is not None:
-            compared.append({"max_attempts": max_attempts})
-        reply = self._write_once("task_add", arguments, once, compared)
+            compared_values.append({"max_attempts": max_attempts})
+        reply = self._write_once("task_add", arguments, once, compared_values)
         effects = [(task_id, effect) for task_id, effect in reply.data]
         return Added(effects, reply.is_replayed)
 

@@ -498,7 +498,7 @@ class Worker:
             self.unused += [Fence(task.id, task.generation) for task in claim.tasks]
 
     def _send_claim(self, request: _ClaimRequest, *, is_repetition: bool = False) -> Claim | None:
-        """Send a claim to the store. If it also finishes a task, settle the command of that task.
+        """Send a claim to the store. If it also finishes a task, complete the report of that task.
 
         Return None if this task could not be finished, because its own claim has ended: the store
         then claims nothing. Raise an error if no reply arrives.
@@ -520,7 +520,7 @@ class Worker:
         # A refusal is a reply as well, so there is nothing to repeat.
         self._pending_claim = None
         if request.finishing is not None:
-            self._settle(request.finishing, is_lost=claim is None)
+            self._complete_report(request.finishing, is_lost=claim is None)
         return claim
 
     def _release_unused(self) -> None:
@@ -719,7 +719,7 @@ class Worker:
                 self._release_failed(ended)
         except _CLAIM_ENDED:
             is_lost = True
-        self._settle(ended, is_lost=is_lost)
+        self._complete_report(ended, is_lost=is_lost)
 
     def _release_failed(self, ended: _EndedCommand) -> None:
         """Give the task of a failed command back, and tell the store how the command failed."""
@@ -733,8 +733,8 @@ class Worker:
             failure=failure,
         )
 
-    def _settle(self, ended: _EndedCommand, *, is_lost: bool) -> None:
-        """Count a command that was reported, and forget it.
+    def _complete_report(self, ended: _EndedCommand, *, is_lost: bool) -> None:
+        """Count a command whose end the store knows now, and remove the command from `ended`.
 
         `is_lost` says that the store refused the report, because the claim had ended before.
         """

@@ -254,7 +254,7 @@ def test_the_errors_of_redis_are_the_ones_that_are_tested() -> None:
     from sampletool.state import redis as module
 
     assert module._LOGIN_REFUSALS == ("NOAUTH", "WRONGPASS")
-    assert {kind.__name__ for kind in module._NOT_DONE} == {
+    assert {kind.__name__ for kind in module._ERRORS_BEFORE_EXECUTION} == {
         "ResponseError",
         "BusyLoadingError",
         "MaxConnectionsError",

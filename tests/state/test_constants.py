@@ -52,15 +52,17 @@ CONSTANTS = (
     ),
     Constant("protocol.MAX_INTEGER", 9_007_199_254_740_991, "more: JSON readers round it"),
     Constant(
-        "sql_verbs._FREED_AT_ONCE",
+        "sql_verbs._MAX_FREED_TASKS",
         500,
         "more: one claim keeps the others out; less: a burst of ends comes late",
     ),
     Constant(
-        "sql._FORGOTTEN_AT_ONCE", 20, "more: one write takes long; less: expired keys pile up"
+        "sql._MAX_FORGOTTEN_RESULTS", 20, "more: one write takes long; less: expired keys pile up"
     ),
     Constant(
-        "sql_verbs._SWEPT_AT_ONCE", 20, "more: one write takes long; less: expired values pile up"
+        "sql_verbs._MAX_SWEPT_VALUES",
+        20,
+        "more: one write takes long; less: expired values pile up",
     ),
     Constant("sqlite._BUSY_SECONDS", 0.05, "more: Ctrl-C is noticed late"),
     Constant("sqlite._LOG_PAGES", 250, "more: the log grows, and each flush with it"),
