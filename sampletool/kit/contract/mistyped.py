@@ -129,7 +129,9 @@ def _find_problem_of_name(text: str) -> _Problem | None:
 
 
 def _find_other_notation(text: str) -> _Problem | None:
-    """Return why the text is a path, a URL or JSON. Return None if it is none of these."""
+    """Return why the text means stdin, a path, a URL or JSON. Return None if it does not."""
+    if text == "-":
+        return _Problem("means stdin elsewhere, and is not read here")
     without_parents = _PARENT_DIRECTORY.sub("", text)
     if text != without_parents:
         return _Problem("contains `../`, so it is a path and not a name", without_parents)

@@ -60,6 +60,14 @@ def test_a_path_or_text_may_be_anything_else() -> None:
     check_text(" café\n%20☃ ")
 
 
+def test_a_dash_is_no_name_because_it_means_stdin_elsewhere() -> None:
+    with pytest.raises(Mistyped, match="'-' means stdin elsewhere, and is not read here"):
+        check_name("-")
+
+    # A name can still begin with one.
+    check_name("-x")
+
+
 _DASHES = {
     "\u2012": "FIGURE DASH",
     "\u2013": "EN DASH",

@@ -74,6 +74,24 @@ def test_the_result_is_stored_also_if_the_claim_comes_from_stdin(tool: Tool) -> 
     assert tool("task", "show", "ann").data["result"] == {"sent": 3}
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("counter", "get"),
+        ("counter", "add"),
+        ("state", "get"),
+        ("task", "show"),
+        ("task", "cancel"),
+    ],
+)
+def test_where_stdin_is_not_read_a_dash_is_refused(tool: Tool, command: tuple[str, str]) -> None:
+    """Otherwise, `counter get -` would say that the counter is 0."""
+    ran = tool(*command, "-", stdin=b"ann\n")
+
+    assert (ran.status, ran.code) == (2, "USAGE_ERROR")
+    assert "'-' means stdin elsewhere" in ran.error["message"]
+
+
 @pytest.mark.parametrize("stdin", [b"", b"\n\n"])
 def test_a_stdin_without_tasks_is_refused_unless_it_is_allowed(tool: Tool, stdin: bytes) -> None:
     """Usually, the program that should have written the tasks has failed."""
