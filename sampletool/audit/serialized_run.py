@@ -17,9 +17,11 @@ from pathlib import Path
 
 from ..kit.context import PATIENT_WAIT_SECONDS, Context
 from ..kit.contract.errors import ExitStatus
+from ..kit.contract.text import printable_lines
 from ..kit.places import state_directory
 from ..kit.program import env_variable
-from ..kit.safety.children import Children
+from ..kit.safety.children import TAIL_BYTES, Children
+from ..kit.safety.errors import DeadlineExceeded, Interrupted
 from ..kit.safety.lock import Hold
 from ..kit.safety.private_directory import private_directory
 from ..kit.stdout import STDERR, write_response
@@ -59,6 +61,26 @@ class FinishedRun:
 
 
 @dataclass(frozen=True)
+class OutputTail:
+    """The end of what a program has printed."""
+
+    stdout: str
+    stderr: str
+    missing_bytes: int
+    """How much it had printed before."""
+
+
+class RunStopped(Exception):
+    """A signal or --timeout has stopped the program. The `__cause__` says which of them."""
+
+    def __init__(self, output: OutputTail, tries: int) -> None:
+        """Keep the end of the output, and the number of attempts."""
+        super().__init__()
+        self.output = output
+        self.tries = tries
+
+
+@dataclass(frozen=True)
 class _ScratchFiles:
     """The files for the input and the output of the program."""
 
@@ -80,6 +102,8 @@ def run_serialized(
 
     All runs with the same `lock_name` take turns, whichever workspace they are in. If the program
     reports that a lock of its own is held, run it again within the `limits`.
+
+    Raise RunStopped if a signal or --timeout ends the program.
     """
     lock_directory = private_directory(private_directory(state_directory()) / "locks")
     lock_path = lock_directory / f"run-{lock_name}.lock"
@@ -101,13 +125,18 @@ def _run_with_retries(
 ) -> tuple[int, int]:
     """Run the program again and again, as long as `pause_before_retry` and the limits allow it.
 
-    Return the exit code of the last attempt, and the number of attempts.
+    Return the exit code of the last attempt, and the number of attempts. Raise RunStopped if a
+    signal or --timeout ends an attempt.
     """
     give_up_at = time.monotonic() + limits.max_seconds
     tries = 0
     while True:
-        exit_code = run_once()
         tries += 1
+        try:
+            exit_code = run_once()
+        except (Interrupted, DeadlineExceeded) as error:
+            # The program has been terminated. So this is all that it has printed.
+            raise RunStopped(_read_output_tail(scratch), tries) from error
         if exit_code == 0 or tries > limits.retries:
             return exit_code, tries
         pause_seconds = pause_before_retry(scratch.stdout, exit_code, tries)
@@ -211,6 +240,20 @@ def _read_last_line(output: Path) -> str:
     if not lines:
         return ""
     return lines[-1].decode(errors="replace")
+
+
+def _read_output_tail(scratch: _ScratchFiles) -> OutputTail:
+    """Return the end of the output of the last attempt."""
+    tails = []
+    missing_bytes = 0
+    for path in (scratch.stdout, scratch.stderr):
+        # The file of stderr is created when the program prints something there.
+        content = path.read_bytes() if path.exists() else b""
+        tail = content[-TAIL_BYTES:]
+        missing_bytes += len(content) - len(tail)
+        tails.append(printable_lines(tail.decode(errors="backslashreplace")))
+    stdout, stderr = tails
+    return OutputTail(stdout, stderr, missing_bytes)
 
 
 def _pass_output_on(context: Context, scratch: _ScratchFiles) -> bool:

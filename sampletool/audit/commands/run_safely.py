@@ -11,13 +11,15 @@ import typer
 from ...kit.context import Context
 from ...kit.contract.command_spec import CommandSpec
 from ...kit.contract.duration import parse_limit
-from ...kit.contract.errors import ProgramNotFound
+from ...kit.contract.errors import ProgramNotFound, ToolError
+from ...kit.contract.expected import EXPECTED, to_tool_error
 from ...kit.contract.mistyped import check_name
+from ...kit.contract.response import UNTRUSTED
 from ...kit.contract.text import quoted
 from ...kit.global_options import DryRunOption, checked_by
 from ..errors import OutputLost, ProgramFailed, ProgramNotRunnable
 from ..given_stdin import has_unread_stdin, refuse_unread_stdin
-from ..serialized_run import RetryLimits, run_serialized
+from ..serialized_run import RetryLimits, RunStopped, run_serialized
 
 spec = CommandSpec(
     effect="files",
@@ -46,12 +48,21 @@ class SerializedRun:
     """The exit code of the program, or None in a forecast."""
     tries: int = 0
     """How many times the program was run."""
+    stdout_tail: Annotated[str | None, UNTRUSTED] = None
+    """The end of the program's stdout, if a signal or --timeout has stopped it."""
+    stderr_tail: Annotated[str | None, UNTRUSTED] = None
+    missing_bytes: int | None = None
+    """How much the program had printed before these ends."""
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the program had printed more than the response has."""
+        return bool(self.missing_bytes)
 
     def lines(self) -> list[str]:
-        """Return a line with the forecast, or with the number of attempts.
-
-        Return no lines if the program was run only once: its exit code says enough.
-        """
+        """Return a line about a forecast or about several attempts, or the output until a stop."""
+        if self.stdout_tail is not None and self.stderr_tail is not None:
+            return [*self.stdout_tail.splitlines(), *self.stderr_tail.splitlines()]
         if self.status is None:
             return [f"{self.program} would run while holding the lock {self.lock}."]
         if self.tries == 1:
@@ -87,6 +98,22 @@ def _check_success(run: SerializedRun, *, has_written_output: bool) -> None:
         raise failed.with_data(run)
     if not has_written_output:
         raise OutputLost(program=run.program).with_data(run)
+
+
+def _to_error(stopped: RunStopped, program: str, lock_name: str) -> ToolError:
+    """Return the error about the signal or the timeout, with the end of the output as data."""
+    reason = stopped.__cause__
+    assert isinstance(reason, EXPECTED)
+    output = stopped.output
+    run = SerializedRun(
+        program,
+        lock_name,
+        tries=stopped.tries,
+        stdout_tail=output.stdout,
+        stderr_tail=output.stderr,
+        missing_bytes=output.missing_bytes,
+    )
+    return to_tool_error(reason).with_data(run)
 
 
 def command(
@@ -138,6 +165,9 @@ def command(
     While another command holds the same lock, this one waits, for up to 10 seconds unless you set
     --lock-timeout. It exits with the exit code of the program. If the program reports that its own
     lock is held (error LOCK_HELD, or exit code 75), it is started again.
+
+    The output of the program appears when it has exited. If --timeout or a signal stops it first,
+    the response has the last 4 KiB of its stdout and of its stderr.
     """
     context: Context = ctx.obj
     program = shutil.which(argv[0])
@@ -148,13 +178,16 @@ def command(
         return SerializedRun(program, lock_name)
     if not stdin:
         refuse_unread_stdin()
-    finished = run_serialized(
-        context,
-        [program, *argv[1:]],
-        lock_name,
-        RetryLimits(retries=retries, max_seconds=parse_limit(until)),
-        passes_stdin=stdin,
-    )
+    try:
+        finished = run_serialized(
+            context,
+            [program, *argv[1:]],
+            lock_name,
+            RetryLimits(retries=retries, max_seconds=parse_limit(until)),
+            passes_stdin=stdin,
+        )
+    except RunStopped as stopped:
+        raise _to_error(stopped, program, lock_name) from stopped
     if not stdin and has_unread_stdin():
         message = "Input came on stdin while the program ran. To pass it on, use --stdin."
         context.warn("STDIN_NOT_READ", message)

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -366,3 +367,53 @@ def test_the_name_of_a_lock_has_1_to_64_characters(name: str, is_valid: bool) ->
     failure = failure_of(lambda: check_lock_name(name))
 
     assert (failure is None) is is_valid, failure
+
+
+def stop(tool: Tool, script: str) -> dict[str, Any]:
+    """Run a script that creates the file `ready`, send SIGTERM then, and return the response."""
+    process = tool.start("run-safely", "--json", "--", "sh", "-c", script)
+    assert eventually((tool.cwd / "ready").exists)
+    process.terminate()
+    stdout, _ = process.communicate(timeout=60)
+    response: dict[str, Any] = json.loads(stdout)
+    return response
+
+
+def test_what_a_stopped_program_had_printed_is_in_the_response(tool: Tool) -> None:
+    response = stop(tool, "echo begun; echo careful >&2; touch ready; exec sleep 60")
+
+    assert response["error"]["code"] == "INTERRUPTED"
+    data = response["data"]
+    assert (data["stdout_tail"], data["stderr_tail"]) == ("begun\n", "careful\n")
+    assert (data["tries"], data["missing_bytes"]) == (1, 0)
+    assert "truncated" not in response["meta"]
+    assert response["meta"]["untrusted"] == ["stdout_tail", "stderr_tail"]
+
+
+def test_only_the_end_of_a_long_output_is_in_the_response(tool: Tool) -> None:
+    response = stop(tool, "yes no | head -c 5000; echo end; touch ready; exec sleep 60")
+
+    data = response["data"]
+    assert len(data["stdout_tail"]) == 4096
+    assert data["stdout_tail"].endswith("end\n")
+    assert data["missing_bytes"] == 5004 - 4096
+    assert response["meta"]["truncated"]
+
+
+def test_a_program_that_was_never_started_has_no_output(tool: Tool) -> None:
+    first = tool.start(
+        "run-safely", "--lock", "one", "--", "sh", "-c", "touch ready; exec sleep 60"
+    )
+    assert eventually((tool.cwd / "ready").exists)
+
+    ran = tool("run-safely", "--lock", "one", "--timeout", "1s", "--", "true")
+    first.terminate()
+    first.wait()
+
+    assert (ran.code, ran.response["data"]) == ("TIMEOUT", None)
+
+
+def test_the_output_of_a_stopped_program_is_shown_to_people_as_well() -> None:
+    run = SerializedRun("sh", "one", stdout_tail="a\nb\n", stderr_tail="c\n", missing_bytes=0)
+
+    assert run.lines() == ["a", "b", "c"]
