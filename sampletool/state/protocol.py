@@ -206,7 +206,7 @@ class TaskDetails:
 class QueueStats:
     """How many tasks of a queue have each status."""
 
-    queue: str
+    queue: Annotated[str, UNTRUSTED]
     free: int = 0
     claimed: int = 0
     expired: int = 0

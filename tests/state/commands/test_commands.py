@@ -69,3 +69,19 @@ def test_text_that_is_not_utf8_is_refused_as_on_stdin(
     (mistake,) = refused.error["errors"]
     assert mistake["param"] == param
     assert mistake["message"].endswith("'x\\xff' is not UTF-8 text")
+
+
+@pytest.mark.usefixtures("workspace")
+def test_names_in_lists_are_marked_because_others_may_have_chosen_them(tool: Tool) -> None:
+    def untrusted_members(*args: str) -> set[str]:
+        return set(tool(*args).meta["untrusted"])
+
+    assert untrusted_members("state", "list") == {"values.key", "values.value"}
+    assert untrusted_members("counter", "list") == {"counters.name"}
+    assert untrusted_members("task", "stats") == {"queues.queue"}
+    assert untrusted_members("task", "list") == {
+        "tasks.id",
+        "tasks.queue",
+        "tasks.body",
+        "tasks.claimed_by",
+    }

@@ -28,7 +28,7 @@ spec = CommandSpec(
 class ListedSetting:
     """One key of the list, with the start of its value."""
 
-    key: str
+    key: Annotated[str, UNTRUSTED]
     value: Annotated[Any, UNTRUSTED]
     """The value. Of one with more than 200 characters, this is the start of its text."""
     source: SourceName

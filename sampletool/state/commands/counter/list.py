@@ -1,9 +1,11 @@
 """List the counters, one page at a time."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
+from ....kit.contract.response import UNTRUSTED
 from ....kit.contract.table import Line, header_row
 from ....kit.pages import AfterOption, LimitOption, first_page
 from .. import _store
@@ -12,10 +14,18 @@ spec = _store.reads("counter list")
 
 
 @dataclass(frozen=True)
+class ListedCounter:
+    """A counter. Another program may have chosen its name."""
+
+    name: Annotated[str, UNTRUSTED]
+    value: int
+
+
+@dataclass(frozen=True)
 class Counters:
     """One page of counters."""
 
-    counters: list[_store.Counter]
+    counters: list[ListedCounter]
     next_cursor: str | None = None
 
     def lines(self) -> list[Line]:
@@ -43,5 +53,5 @@ def command(
     # One more than the page has: it shows whether there is another page.
     names_and_values = _store.connect(ctx, store).counter_list(after or "", limit + 1)
     page = first_page(names_and_values, limit, _name)
-    counters = [_store.Counter(name, value) for name, value in page.rows]
+    counters = [ListedCounter(name, value) for name, value in page.rows]
     return Counters(counters, page.next_cursor)

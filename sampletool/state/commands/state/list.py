@@ -19,7 +19,7 @@ spec = _store.reads("state list", "state list --prefix plan.")
 class ListedValue:
     """A value and its version, with at most 200 characters of the value."""
 
-    key: str
+    key: Annotated[str, UNTRUSTED]
     value: Annotated[Any, UNTRUSTED]
     """The value. Of one with more than 200 characters, this is the start of its text."""
 

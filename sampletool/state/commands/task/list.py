@@ -19,8 +19,8 @@ spec = _store.reads("task list", "task list mail --status failed", "task list --
 class ListedTask:
     """A task, with at most 200 characters of its body."""
 
-    id: str
-    queue: str
+    id: Annotated[str, UNTRUSTED]
+    queue: Annotated[str, UNTRUSTED]
     status: Status
     generation: int
     attempts: int
@@ -30,7 +30,7 @@ class ListedTask:
     body_length: int | None
     """The number of characters of a body that is not shown whole."""
 
-    claimed_by: str | None
+    claimed_by: Annotated[str | None, UNTRUSTED]
     claimed_at: str | None
     lease_expires_at: str | None
     free_at: str | None
