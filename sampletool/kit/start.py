@@ -25,6 +25,9 @@ _OLDEST_PYTHON = (3, 11)
 _PRECONDITION = 4
 """The exit code ExitStatus.PRECONDITION, which an old Python cannot import."""
 
+_SCHEMA_VERSION = "2.1.0"
+"""The version SCHEMA_VERSION of response.py, which an old Python cannot import either."""
+
 
 def main(package: str) -> int:
     """Run the command in `sys.argv`, and end the process. `package` is the package of the program.
@@ -33,10 +36,11 @@ def main(package: str) -> int:
     """
     if sys.platform == "win32":
         return _refuse(
+            package,
             "PLATFORM_NOT_SUPPORTED",
             "The tool needs Linux or macOS. This is Windows.",
             "Run the tool in WSL, the Windows Subsystem for Linux.",
-            found="Windows",
+            {"found": "Windows", "required": "Linux or macOS"},
         )
     name_package(package)
     _reset_signals()
@@ -45,11 +49,13 @@ def main(package: str) -> int:
     _open_closed_descriptors()
     if sys.version_info < _OLDEST_PYTHON:
         found = ".".join(str(number) for number in sys.version_info[:3])
+        oldest = ".".join(str(number) for number in _OLDEST_PYTHON)
         return _refuse(
+            package,
             "PYTHON_TOO_OLD",
-            "The tool needs Python 3.11 or newer. This is Python " + found + ".",
+            "The tool needs Python " + oldest + " or newer. This is Python " + found + ".",
             "Install the tool with a newer Python.",
-            found=found,
+            {"found": found, "required": ">=" + oldest},
         )
     # Everything before this line has to run before the rest of the tool is imported.
     from .app import main as run_command
@@ -93,10 +99,13 @@ def _open_closed_descriptors() -> None:
             os.set_inheritable(opened, True)
 
 
-def _refuse(code: str, message: str, suggestion: str, found: str) -> int:
+def _refuse(package: str, code: str, message: str, suggestion: str, context: object) -> int:
     """Print an error in the format of a response, and return the exit code."""
-    # At the top, an interrupt while it is imported (1 ms) would print a traceback.
+    # At the top, an interrupt while they are imported (1 ms) would print a traceback.
     import json
+    import time
+
+    request_number = int.from_bytes(os.urandom(8), "big")
 
     response = {
         "ok": False,
@@ -106,11 +115,21 @@ def _refuse(code: str, message: str, suggestion: str, found: str) -> int:
             "suggestion": suggestion,
             "retryable": False,
             "exit_code": _PRECONDITION,
-            "context": {"found": found},
+            "context": context,
         },
         "data": None,
         "warnings": [],
-        "meta": {"exit_code": _PRECONDITION},
+        "meta": {
+            # The command line was not read.
+            "command": "",
+            "request_id": "{:016x}".format(request_number),
+            "schema_version": _SCHEMA_VERSION,
+            "tool_version": __import__(package).__version__,
+            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            # Nothing was done.
+            "duration_ms": 0,
+            "exit_code": _PRECONDITION,
+        },
     }
     line = json.dumps(response, separators=(",", ":")) + "\n"
     # Not sys.stdout: it is None if stdout was closed.

@@ -16,6 +16,7 @@ from sampletool.kit.program import PACKAGE
 from sampletool.kit.safety.signals import HANDLED
 from sampletool.kit.testing.forked import run_python
 from sampletool.kit.testing.probe import start_probe
+from sampletool.kit.testing.schema import problems_of
 from sampletool.kit.testing.tool import COMMAND, Tool, ended
 from sampletool.kit.testing.waiting import wait_until
 
@@ -162,11 +163,11 @@ def test_an_old_python_is_refused_in_one_line_of_json(tool: Tool) -> None:
     error = answer["error"]
     assert error["code"] == "PYTHON_TOO_OLD"
     assert error["message"] == "The tool needs Python 3.11 or newer. This is Python 3.10.9."
-    assert error["context"] == {"found": "3.10.9"}
+    assert error["context"] == {"found": "3.10.9", "required": ">=3.11"}
     assert error["suggestion"] == "Install the tool with a newer Python."
     assert error["retryable"] is False
     assert (answer["data"], answer["warnings"]) == (None, [])
-    assert answer["meta"] == {"exit_code": 4}
+    assert answer["meta"]["exit_code"] == 4
     assert completed.returncode == error["exit_code"] == 4
 
 
@@ -184,7 +185,7 @@ def test_windows_is_refused_before_anything_else_is_tried(
     assert error["code"] == "PLATFORM_NOT_SUPPORTED"
     assert error["message"] == "The tool needs Linux or macOS. This is Windows."
     assert error["suggestion"].startswith("Run the tool in WSL")
-    assert error["context"] == {"found": "Windows"}
+    assert error["context"] == {"found": "Windows", "required": "Linux or macOS"}
 
 
 def test_the_error_for_an_old_python_has_the_members_of_every_error(tool: Tool) -> None:
@@ -195,6 +196,17 @@ def test_the_error_for_an_old_python_has_the_members_of_every_error(tool: Tool) 
     assert answer.keys() == ordinary.keys()
     # The ordinary error has a hint that is a command.
     assert answer["error"].keys() == ordinary["error"].keys() - {"fix_command"}
+    assert problems_of(answer) == []
+
+
+def test_the_error_for_an_old_python_is_about_the_same_tool_and_schema(tool: Tool) -> None:
+    completed = run_python("-c", _WITH_OLD_PYTHON, env=tool.environ, check=False)
+
+    meta = json.loads(completed.stdout)["meta"]
+    ordinary = tool("config", "list").meta
+    shared = ("schema_version", "tool_version")
+    assert [meta[name] for name in shared] == [ordinary[name] for name in shared]
+    assert len(meta["request_id"]) == len(ordinary["request_id"])
 
 
 # Signals
