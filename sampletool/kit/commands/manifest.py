@@ -103,6 +103,7 @@ class Description:
     requires: dict[str, str] | None = None
     """What has to be installed, with the versions that work."""
     next_cursor: str | None = None
+    total: int | None = None
 
     def lines(self) -> list[str]:
         """Return the JSON, indented."""
@@ -314,7 +315,8 @@ def _description_page(
     for name in sorted(chosen):
         if last_name is None or name > last_name:
             descriptions.append(describe_one(name, chosen[name]))
-    return first_page(descriptions, limit, lambda described: described["command"])
+    page = first_page(descriptions, limit, lambda described: described["command"])
+    return replace(page, total=len(chosen))
 
 
 def _skill(known: Mapping[str, Command]) -> Skill:
@@ -380,6 +382,9 @@ def command(
     arguments, options, errors and examples, and the schema of its output. Pass --tree to get the
     arguments and options of all commands at once. Pass --schema to get what all commands have in
     common, such as the global options, error codes and settings.
+
+    A response has at most 64 KiB, so --all takes several pages, whatever the --limit. If
+    `meta.next_cursor` is present, pass it to --after to get the next page.
     """
     folder = ctx.find_root().command
     assert isinstance(folder, CommandFolder)
@@ -401,5 +406,6 @@ def command(
             description,
             commands=page.rows,
             next_cursor=page.next_cursor,
+            total=page.total,
         )
     return description

@@ -108,6 +108,7 @@ def test_a_page_of_descriptions_has_a_limit_and_a_cursor(tool: Tool) -> None:
 
     shown = [entry["command"] for ran in (first, second) for entry in ran.data["commands"]]
     assert shown == sorted(name.replace(".", " ") for name in described())[:3]
+    assert first.meta["total"] == second.meta["total"] == len(described())
     assert wrong.code == "USAGE_ERROR"
 
 
