@@ -235,26 +235,32 @@ def _print_traceback(error: BaseException) -> None:
 
 
 def _exit(exit_code: int) -> NoReturn:
-    """Exit, or send this process a signal if the exit code is negative.
-
-    Wait for threads, run `atexit` functions and flush the outputs. Do not tear the interpreter
-    down, which would take longer than most programs.
-    """
+    """Clean up, and exit. If the exit code is negative, let this signal end the process."""
     try:
-        # This waits for the threads that are no daemons. multiprocessing calls it too.
-        threading._shutdown()  # type: ignore[attr-defined]
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            if stream is not None and not stream.closed:
-                stream.flush()
+        _clean_up()
     except OSError:
         exit_code = _OUTPUT_LOST_EXIT_CODE
     except BaseException as error:
         # The error must not leave this function: the process would continue as a second server.
         _print_traceback(error)
         exit_code = 1
-    if exit_code < 0:
+    ends_by_signal = exit_code < 0
+    if ends_by_signal:
         signal_number = -exit_code
         signal.signal(signal_number, signal.SIG_DFL)
         os.kill(os.getpid(), signal_number)
     os._exit(exit_code)
+
+
+def _clean_up() -> None:
+    """Wait for threads, run `atexit` functions and flush the outputs.
+
+    Do not tear the interpreter down, which would take longer than most programs. Raise OSError if
+    an output cannot be flushed.
+    """
+    # This waits for the threads that are no daemons. multiprocessing calls it too.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not stream.closed:
+            stream.flush()

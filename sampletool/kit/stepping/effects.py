@@ -77,7 +77,8 @@ def combine(first: Mapping[str, str], second: Mapping[str, str]) -> Effects:
     """Return the effects of a step that consists of two calls."""
     combined = dict(first)
     for resource, kind in second.items():
-        if combined.get(resource, kind) == kind:
+        is_same_kind = combined.get(resource, kind) == kind
+        if is_same_kind:
             combined[resource] = kind
         else:
             # Two different kinds become WRITE, which conflicts with every kind.
@@ -103,14 +104,17 @@ def effects_of(
     elif event == "open":
         collector.open(paths[0], facts["flags"])
     elif event in ("fcntl.flock", BLOCKED):
+        # BLOCKED comes before another attempt to take a lock that was not free.
         collector.add(paths[0], _LOCK, _effect_on_lock(facts, is_lock_free))
     elif event == "os.close":
+        # It is an event only if it releases the lock of the file.
         collector.add(paths[0], _LOCK, WRITE)
     elif event in _ASPECTS_BY_EVENT:
         follows_links = event not in _READ_LINKS_THEMSELVES
         for path, aspects in zip(paths, _ASPECTS_BY_EVENT[event], strict=False):
             collector.use_file(path, aspects, follows_links=follows_links)
     elif event == "os.kill":
+        # It is an event only if it tests whether a process is alive.
         collector.effects[PROCESSES] = READ
     elif event not in _WITHOUT_EFFECT:
         collector.use_in_any_way(paths)

@@ -205,16 +205,8 @@ class ForkServer:
             client_ends.enter_context(exit_socket)
             child_ends.enter_context(server_exit_socket)
 
-            # The standard streams become the descriptors 0 to 2 of the process.
-            descriptors_by_name = {
-                "0": streams.stdin.child_descriptor,
-                "1": streams.stdout.child_descriptor,
-                "2": streams.stderr.child_descriptor,
-                EXIT_SOCKET: server_exit_socket.fileno(),
-            }
-            # The process finds these under the numbers that they have here.
-            for descriptor in pass_fds:
-                descriptors_by_name[str(descriptor)] = descriptor
+            descriptors_by_name = _name_descriptors(streams, pass_fds)
+            descriptors_by_name[EXIT_SOCKET] = server_exit_socket.fileno()
             if gate is not None:
                 descriptors_by_name[GATE] = gate
             watch = None
@@ -280,6 +272,19 @@ def _copy_environ(env: Mapping[str, str] | None) -> dict[str, str]:
     if env is None:
         return dict(os.environ)
     return dict(env)
+
+
+def _name_descriptors(streams: _StandardStreams, pass_fds: Sequence[int]) -> dict[str, int]:
+    """Return the descriptors of a new process, by the numbers that they get there."""
+    descriptors_by_name = {
+        "0": streams.stdin.child_descriptor,
+        "1": streams.stdout.child_descriptor,
+        "2": streams.stderr.child_descriptor,
+    }
+    # The process finds these under the numbers that they have here.
+    for descriptor in pass_fds:
+        descriptors_by_name[str(descriptor)] = descriptor
+    return descriptors_by_name
 
 
 def _open_streams(

@@ -102,7 +102,8 @@ class _Server:
         exit_socket = socket.socket(fileno=descriptors_by_name.pop(EXIT_SOCKET))
         setup_reader, setup_writer = os.pipe()
         pid = os.fork()
-        if pid == 0:
+        is_child = pid == 0
+        if is_child:
             _become_child(request, descriptors_by_name, setup_writer)
         # While the server has the writing end open, it would not read the end of the setup pipe.
         os.close(setup_writer)
@@ -125,20 +126,24 @@ class _Server:
         """Send the exit code of each child that has exited to its client (step 7)."""
         # Several children may exit with a single SIGCHLD, so check all of them.
         for child in list(self._children_by_pid.values()):
-            if child.has_exited:
-                continue
-            exit_code = _peek_exit_code(child.pid)
-            if exit_code is None:
-                continue
-            child.has_exited = True
-            if child.is_abandoned:
-                self._reap(child)
-                continue
-            exit_report = str(exit_code).encode()
-            # If the client has just closed its end, the exit socket is readable, and serve() will
-            # release the child.
-            with suppress(OSError):
-                child.exit_socket.sendall(exit_report)
+            if not child.has_exited:
+                self._report_exit(child)
+
+    def _report_exit(self, child: _Child) -> None:
+        """Send the exit code of a child to its client if the child has exited by now."""
+        exit_code = _peek_exit_code(child.pid)
+        if exit_code is None:
+            return
+        child.has_exited = True
+        if child.is_abandoned:
+            # No client reads the exit code any more.
+            self._reap(child)
+            return
+        exit_report = str(exit_code).encode()
+        # If the client has just closed its end, the exit socket is readable, and serve() will
+        # release the child.
+        with suppress(OSError):
+            child.exit_socket.sendall(exit_report)
 
     def _release(self, child: _Child) -> None:
         """Reap a child that its client does not need any more (step 9).

@@ -103,10 +103,16 @@ class ReportedCalls:
         setattr(os, name, report_and_call)
 
     def _close(self, fd: int) -> None:
-        """Close a descriptor, like os.close(). Report it if this releases the lock of the file."""
+        """Close a descriptor, like os.close(). Report it if this releases the lock of the file.
+
+        Like every event, it is reported before it happens, while the descriptor is still open.
+        """
         if fd in self._locked_descriptors:
+            # The number of a closed descriptor is used again for the next file.
             self._locked_descriptors.discard(fd)
-            if not has_locked_duplicate(fd):
+            # The kernel releases the lock with the last duplicate of the descriptor.
+            releases_lock = not has_locked_duplicate(fd)
+            if releases_lock:
                 self._report("os.close", [path_of(fd)], {})
         self._original_close(fd)
 
@@ -115,7 +121,8 @@ class ReportedCalls:
 
         Report a seek to the end of the file, because it reads the size. Other seeks read nothing.
         """
-        if whence == os.SEEK_END:
+        reads_size = whence == os.SEEK_END
+        if reads_size:
             self._report("os.lseek", [path_of(descriptor)], {})
         return self._original_lseek(descriptor, offset, whence)
 
@@ -124,7 +131,8 @@ class ReportedCalls:
 
         No other signal is an event.
         """
-        if number == 0:
+        is_test = number == 0
+        if is_test:
             self._report("os.kill", [], {})
         self._original_kill(pid, number)
 

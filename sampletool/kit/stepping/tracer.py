@@ -160,7 +160,9 @@ class SteppedProcess:
 
     def finish(self) -> Ended:
         """Let the process run to its end without stopping. Return its exit code and output."""
-        if self.next_event is not None:
+        is_stopped = self.next_event is not None
+        if is_stopped:
+            # From now on, the process does not stop before its events.
             self._send(Command.FREE)
             self.next_event = None
         stdout, stderr = self.process.communicate(timeout=_PATIENCE_SECONDS)
@@ -193,7 +195,8 @@ class SteppedProcess:
             message = self._receive()
             if not message:
                 return None
-            if "event" in message:
+            is_stop = "event" in message
+            if is_stop:
                 name = message.pop("event")
                 paths = tuple(message.pop("paths"))
                 return Event(name, paths, message)
