@@ -25,5 +25,4 @@ def command(
     Scripts that use the old name continue to work. The name was changed because running some of the
     possible orders does not prove anything.
     """
-    ctx.obj.notice(f"`{PROGRAM} lab prove` is an alias of `{PROGRAM} lab check`.")
     return run_check(ctx.obj, name, every, workers, limit)
