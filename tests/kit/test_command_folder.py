@@ -252,7 +252,8 @@ def test_the_page_of_a_group_lists_its_commands_with_their_summaries(tool: Tool)
 
         rows = help_of(group, 10_000).splitlines()
 
-        assert any(re.fullmatch(rf"  {name} +{re.escape(summary)}", row) for row in rows), command
+        expected_row = rf"  {name} +{re.escape(summary)}( \[deprecated\])?"
+        assert any(re.fullmatch(expected_row, row) for row in rows), command
 
 
 def test_only_the_page_of_the_tool_describes_the_global_options(tool: Tool) -> None:

@@ -216,7 +216,7 @@ def test_the_longest_texts_are_accepted(tool: Tool) -> None:
 
 @pytest.mark.parametrize(
     ("name", "code"),
-    [("", "INVALID_VALUE"), ("-", "INVALID_VALUE"), ("json", "NAME_TAKEN")],
+    [("", "INVALID_VALUE"), ("_", "INVALID_VALUE"), ("json", "NAME_TAKEN")],
 )
 def test_with_a_wrong_name_nothing_is_created(tool: Tool, name: str, code: str) -> None:
     mistake = mistake_in(tool("fork", "--command", "stock", "--to", "new", "--", name))
