@@ -19,7 +19,9 @@ claims to have written. For such cases, see [What the tool does not protect agai
 
 Below each guarantee, you'll find the mechanisms in the code that provide it, each with the test
 that checks it. To make sure that these tests can really fail, `make mutants` removes one mechanism
-at a time from a copy of the code, and runs its test, which must then fail.
+at a time from a copy of the code, and runs its test, which must then fail. How many random changes
+the tests notice is a different question: see
+[the rates of each folder]({tests}#how-we-know-that-the-tests-notice).
 
 """
 
@@ -53,8 +55,13 @@ def _page(part: str, mechanisms: list[Mechanism]) -> str:
         for mechanism in its_mechanisms:
             lines.append(_item(mechanism))
         sections.append("\n".join(lines).rstrip())
-    limits = "not-protected.md" if part == "kit" else "../kit/not-protected.md"
-    head = _HEAD.format(title=title, lists=f"tests/{part}/mutants", limits=limits)
+    folder = "" if part == "kit" else "../kit/"
+    head = _HEAD.format(
+        title=title,
+        lists=f"tests/{part}/mutants",
+        limits=f"{folder}not-protected.md",
+        tests=f"{folder}tests.md",
+    )
     return head + "\n\n".join(sections) + "\n"
 
 
